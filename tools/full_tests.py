@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DONE = ROOT / ".full-tests.json"
-KILLS = {"test_kill_loop.py": "200", "test_late_proof.py": "10"}  # enough for evidence
+KILLS = {"test_cluster_kills.py": "100", "test_kill_loop.py": "200", "test_late_proof.py": "10"}  # enough for evidence
 _NO_TESTS = 5  # pytest's code: the marked ones may all be cases for another system
 
 

@@ -9,6 +9,7 @@ reads and listings as well, and what Delta writes. It stands below Hadoop's chec
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -33,7 +34,8 @@ NO_SPACE: Final = "No space left on device"
 _CHECKPOINT: Final = "checkpoints/shop/{table}/{table}/0"
 _STATE: Final = f"{_CHECKPOINT}/state/0/[0-9]+"
 _LOG: Final = "tables/shop/{table}/_delta_log"
-_RETRIES: Final = "retries: {max_flow_retries: 2, first_delay: 0.1 seconds, longest_delay: 0.2 seconds}\n"
+TWICE: Final = "max_flow_retries: 2, "
+_RETRIES: Final = f"retries: {{{TWICE}first_delay: 0.1 seconds, longest_delay: 0.2 seconds}}\n"
 _SNAPSHOTS_ONLY: Final = {"spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "false"}
 
 
@@ -172,11 +174,20 @@ class FailingFlows:
         assert count == 1
         pipeline.write_text(text)
 
-    def run(self, *tables: str) -> Sequence[PenstockError]:
-        """Runs an update, of some tables or all, as if nobody had seen them; returns the errors with which it ended."""
+    def without_limit(self) -> None:
+        """Leaves it to Penstock from now on how often a flow is tried again."""
+        settings = self.flows.directory / "penstock.yml"
+        settings.write_text(settings.read_text().replace(TWICE, ""))
+
+    def run(self, *tables: str, stop: threading.Event | None = None) -> Sequence[PenstockError]:
+        """Runs an update, of some tables or all, as if nobody had seen them; returns the errors with which it ended.
+
+        With `stop` it is a continuous one.
+        """
         jvm(self._spark).org.apache.spark.sql.delta.DeltaLog.clearCache()
+        config = load_project(self.flows.directory).with_run_options(continuous=stop is not None)
         try:
-            return run_update(load_project(self.flows.directory), RefreshSelection(tables), spark=self._spark).errors
+            return run_update(config, RefreshSelection(tables), spark=self._spark, stop=stop).errors
         except SeveralErrors as several:
             return several.errors
         except PenstockError as error:

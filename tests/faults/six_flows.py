@@ -143,6 +143,8 @@ def _windows(rows: list[Row]) -> list[Row]:
 class SixFlows:
     """The project in `directory`, to which files arrive one after the other."""
 
+    code = PIPELINE
+
     def __init__(self, directory: Path, *, files_a_batch: int = 1) -> None:
         self.directory = directory
         self.files = 0
@@ -156,7 +158,7 @@ class SixFlows:
 
     def take(self, files_a_batch: int) -> None:
         """Says how many files a batch takes from now on, at most."""
-        pipeline = PIPELINE.replace("FILES_A_BATCH = 1", f"FILES_A_BATCH = {files_a_batch}")
+        pipeline = self.code.replace("FILES_A_BATCH = 1", f"FILES_A_BATCH = {files_a_batch}")
         (self.directory / "pipeline.py").write_text(pipeline)
 
     @property

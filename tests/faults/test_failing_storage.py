@@ -7,7 +7,10 @@ Six flows fail in one run, each in a call of its own; `failing_storage.py` says 
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,8 +28,11 @@ from tests.faults.failing_storage import (
 )
 from tests.faults.six_flows import KINDS, expected
 from tests.oracle.tables import differences, read_table, stored
+from tests.processes import wait_until
 
 from penstock.events import Level, read_events
+
+_LIMIT = 2  # retries of a run that is not continuous
 
 
 @pytest.mark.timeout(600)
@@ -92,6 +98,41 @@ def test_a_storage_that_goes_on_failing_ends_the_flows_and_the_next_run_complete
     assert all(REASON in str(error) for error in errors)
     assert project.run() == ()
     assert project.flows.differing() == {}
+
+
+@pytest.mark.slow  # that it is an outage: tests/spark/test_translate.py; what follows: tests/unit/runtime/test_retry.py
+@pytest.mark.timeout(900)
+def test_a_continuous_run_waits_for_a_storage_as_long_as_it_fails(
+    spark: SparkSession, switches: Switches, tmp_path: Path
+) -> None:
+    project = _project_that_has_run(tmp_path, spark)
+    project.without_limit()
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            with switches.failing(WRITES, "always"):
+                running = pool.submit(project.run, stop=stop)
+                wait_until(
+                    lambda: running.done() or min(_retries(project).values()) > _LIMIT,
+                    timeout=300,
+                    what="many retries",
+                    interval=1,
+                )
+                assert not running.done(), running.result()
+            wait_until(lambda: project.flows.differing() == {}, timeout=400, what="all tables", interval=1)
+        finally:
+            stop.set()
+        assert running.result(60) == ()
+
+
+def _retries(project: FailingFlows) -> Mapping[str, int]:
+    """How often the flow of each table has been tried again."""
+    events = [
+        each
+        for each in read_events(str(project.flows.storage))
+        if "tries again" in each.message or "tried again" in each.message
+    ]
+    return {name: sum(str(each.origin.dataset_name) == f"shop.{name}" for each in events) for name in KINDS.values()}
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 import urllib.parse
@@ -23,6 +24,12 @@ def _is_executor(process: psutil.Process) -> bool:
     return False
 
 
+def _kill(processes: set[psutil.Process]) -> None:
+    for each in processes:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+
+
 # What spark-class adds: Spark reaches into the JDK, which modules forbid unless told otherwise.
 _OPENED = ("java.lang", "java.lang.invoke", "java.net", "java.nio", "java.util", "java.util.concurrent")
 
@@ -33,7 +40,8 @@ class SparkStandalone:
     Every worker offers one core and `memory`; executors of an application get no more than that. A driver reaches
     the cluster with `spark.master` set to `url`; it must ask for at most `memory` per executor. With `decommission`
     a worker that gets SIGPWR, as before a spot machine goes, decommissions its executors. With a `secret` nobody
-    without it is heard, and all that is sent is encrypted.
+    without it is heard, and all that is sent is encrypted. With `recovery` a master that starts again knows the
+    applications and workers of the one before.
     """
 
     def __init__(
@@ -44,14 +52,20 @@ class SparkStandalone:
         memory: str = "1g",
         decommission: bool = False,
         secret: str | None = None,
+        recovery: bool = False,
     ) -> None:
         self._folder = folder
+        self._known_applications = folder / "recovery"
         self._workers = workers
         self._memory = memory
         settings = {"spark.decommission.enabled": str(decommission).lower()}
         if secret is not None:
             settings |= {"spark.authenticate": "true", "spark.authenticate.secret": secret}
             settings |= {"spark.network.crypto.enabled": "true", "spark.network.crypto.cipher": "AES/GCM/NoPadding"}
+        if recovery:
+            settings |= {"spark.deploy.recoveryMode": "FILESYSTEM"}
+            settings |= {"spark.deploy.recoveryDirectory": str(self._known_applications)}
+            settings |= {"spark.deploy.recoveryTimeout": "10s"}  # else it waits a minute for workers that are gone
         self._options = [f"-D{key}={value}" for key, value in settings.items()]
         self._port, self._master_ui = free_ports(2)
         self._servers: list[Server] = []
@@ -107,9 +121,17 @@ class SparkStandalone:
         machine = family(self.pids[number])
         os.kill(self.pids[number], signal.SIGPWR)
         time.sleep(notice)
-        for each in {*machine, *family(self.pids[number])}:
-            with suppress(psutil.NoSuchProcess):
-                each.kill()
+        _kill({*machine, *family(self.pids[number])})
+
+    def kill_worker(self, number: int) -> None:
+        """Kills a worker and its executors at once, as a machine that loses its power would."""
+        _kill(set(family(self.pids[number])))
+
+    def restart_worker(self, number: int) -> None:
+        """Starts a worker that was killed once more; does not wait until the master knows it."""
+        server = self._servers[number]
+        server.stop(grace=1)
+        server.start(lambda: True)
 
     def kill_applications(self) -> None:
         """Ends all applications, as a person does on the master's page."""
@@ -121,10 +143,15 @@ class SparkStandalone:
 
     def kill_master(self) -> None:
         """Kills the master, as a machine that loses its power would."""
+        _kill(set(family(self.pids[0])))
         self._servers[0].stop(grace=1)
 
+    def forget_applications(self) -> None:
+        """Removes what the next master would know of the applications; the master must not be running."""
+        shutil.rmtree(self._known_applications)
+
     def start_master(self) -> None:
-        """Starts a master at the same address that knows of no application."""
+        """Starts a master at the same address, which knows of no application but by `recovery`."""
         self._servers[0].start(lambda: accepts_connections(self._port))
 
     def add_worker(self) -> None:

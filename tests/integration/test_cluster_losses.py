@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("one_process")
 
 _SECONDS = 400.0  # the JVMs share the cores of a small machine
 _CLUSTER = {EventType.CLUSTER_RESOURCES}
-_SMALL = "{spark.executor.memory: 512m, spark.driver.memory: 512m, spark.databricks.delta.snapshotPartitions: 1}"
+_SMALL = "{spark.executor.memory: 512m, spark.driver.memory: 512m}"
 ONE = ClusterResources(ClusterState.AVAILABLE, 1)
 LOST = ClusterResources(ClusterState.MASTER_LOST, 0)
 

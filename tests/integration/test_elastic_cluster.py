@@ -29,7 +29,6 @@ _QUICK = {
     "spark.executor.cores": 1,
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
-    "spark.databricks.delta.snapshotPartitions": 1,
     "spark.sql.shuffle.partitions": 2,
 }
 

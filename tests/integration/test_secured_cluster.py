@@ -14,7 +14,6 @@ _SECONDS = 400.0  # the JVMs share the cores of a small machine
 _SMALL = {
     "spark.executor.memory": "512m",
     "spark.driver.memory": "512m",
-    "spark.databricks.delta.snapshotPartitions": 1,
 }
 _PIPELINE = """
 import dlt

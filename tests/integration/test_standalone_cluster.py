@@ -51,8 +51,7 @@ def test_the_quickstart_gives_the_same_tables_on_two_workers(cluster: SparkStand
     module.parent.mkdir()
     module.write_text(_MODULE)
     (project.pipeline.parent / "prices.py").write_text(_PRICES)
-    few_tasks = "  spark.databricks.delta.snapshotPartitions: 2\n"  # not 50 for a log of four commits
-    project.add_settings(f"  spark.executor.memory: 512m\n{few_tasks}master: {cluster.url}")
+    project.add_settings(f"  spark.executor.memory: 512m\nmaster: {cluster.url}")
     before = cluster.executors_started()
     penstock("run", project.directory, timeout=_SECONDS).expect(0)
     assert cluster.executors_started() - before >= 2
@@ -70,7 +69,7 @@ def test_a_commit_in_s3_replaces_no_other(cluster: SparkStandalone, tmp_path: Pa
     with S3Server(tmp_path) as s3, HeldRequests(s3.port) as requests:
         s3.bucket("lake")
         conf = {**s3.settings_at(requests.address), "spark.executor.memory": "512m"}
-        conf |= {"spark.databricks.delta.snapshotPartitions": "2", "spark.sql.shuffle.partitions": "2"}
+        conf |= {"spark.sql.shuffle.partitions": "2"}
         settings = f"name: shop\nmaster: {cluster.url}\nspark_conf: {json.dumps(conf)}\n"
         (project / "penstock.yml").write_text(settings)
         penstock("run", project, timeout=_SECONDS).expect(0)

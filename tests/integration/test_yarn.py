@@ -21,7 +21,6 @@ def test_the_quickstart_gives_the_same_tables_on_yarn(tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=4)
     conf = f"  spark.yarn.jars: {_JARS}\n  spark.yarn.stagingDir: file:{tmp_path}/staging\n"
     conf += "  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
-    conf += "  spark.databricks.delta.snapshotPartitions: 2\n"  # not 50 for a log of four commits
     project.add_settings(f"{conf}master: yarn\ncluster_timeout: 2 minutes")
     with YarnCluster(tmp_path / "yarn", nodes=1) as yarn:
         penstock("run", project.directory, environ=yarn.environ, timeout=_SECONDS).expect(0)

@@ -54,6 +54,16 @@ def test_failures_of_a_running_flow(spark: SparkSession) -> None:
     nested = _thrown(spark, java.lang.RuntimeException("outer", java.lang.RuntimeException("middle", refused)))
     told = {"flow": "f", "detail": "RuntimeException: middle"}
     assert translate_failure(nested, dataset="d", flow="f").facts == told, "the client's words, which hold the address"
+    lost = (
+        "Job aborted due to stage failure: Task 0 in stage 5.0 failed 4 times, most recent failure: Lost task 0.3 in "
+    )
+    lost += (
+        "stage 5.0 (TID 9) (10.0.0.1 executor 3): ExecutorLostFailure (executor 3 exited) Reason: Command exited with "
+    )
+    for code, condition in ((137, "EXECUTORS_LOST_DURING_BATCH"), (52, "FLOW_FAILED")):  # 52: its memory was too small
+        spark_error = _thrown(spark, jvm.org.apache.spark.SparkException(f"{lost}code {code}"))
+        failed = translate_failure(spark_error, dataset="d", flow="f")
+        assert (failed.condition, failed.is_outage) == (condition, code == 137)
     alone = translate_failure(_thrown(spark, refused), dataset="d", flow="f")
     assert alone.facts["detail"] == "ConnectException: Connection refused"
     assert alone.is_outage
@@ -78,6 +88,7 @@ def test_a_storage_that_does_not_work_is_told_from_what_it_keeps_from_being_done
         _set_frames(spark, thrown, classes)
         error = translate_failure(_thrown(spark, java.lang.RuntimeException("outer", thrown)), dataset="d", flow="f")
         assert (error.condition, error.retryable) == (condition, True), thrown.toString()
+        assert error.is_outage == (condition == "STORAGE_FAILED")
         assert error.facts["detail"] == thrown.getMessage()
 
 

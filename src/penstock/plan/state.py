@@ -83,7 +83,7 @@ class StateSnapshot:
     `rows_read` says how many rows the flows into a target, or one of them, have read since they were reset; it reads
     the whole event log, so it is called only for what would be read again. `state_size` says how much state a flow
     keeps, None when the end of the event log does not; `table_rows` how many rows a
-    stored table has now, None when its log does not.
+    stored table has now, None when its log does not. `most_files` is the number of files of the largest table.
     """
 
     tables: Mapping[Identifier, TableState] = field(default_factory=dict)
@@ -99,6 +99,7 @@ class StateSnapshot:
     rows_read: Callable[[Identifier, str | None], int] = lambda _target, _flow: 0
     state_size: Callable[[Identifier, str], StateSize | None] = lambda _target, _flow: None
     table_rows: Callable[[Identifier], int | None] = lambda _table: None
+    most_files: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,7 @@ def run_update(
                     stop=stopping,
                     abandon=abandon,
                     checks=(lock.check, *(() if watch is None else (watch.check,))),
+                    executors_lost=lambda: 0 if cluster is None else cluster.num_lost,
                     lock=lock,
                     say=say,
                 )
@@ -152,6 +153,7 @@ def _run(
     stop: threading.Event,
     abandon: threading.Event,
     checks: Sequence[Callable[[], None]],
+    executors_lost: Callable[[], int],
     lock: StorageLock,
     say: Progress,
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
@@ -207,6 +209,7 @@ def _run(
         abandon=abandon,
         check=check,
         stop_timeout=config.stop_timeout,
+        executors_lost=executors_lost,
         accepted=accepted,
     )
     listener.attach(workspace.spark)

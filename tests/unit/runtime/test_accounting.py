@@ -58,6 +58,18 @@ def write(table: Path, batch: int, rows: int) -> None:
     write_deltalake(str(table), content, mode="append", commit_properties=properties)
 
 
+def test_rows_of_tasks_that_ran_again_are_not_taken_for_missing(tmp_path: Path) -> None:
+    table, lost = into_table(tmp_path), [0]
+    table._executors_lost = lambda: lost[0]
+    for batch, now_lost in enumerate([1, 1, 3]):
+        lost[0] = now_lost
+        write(tmp_path, batch, 3)
+        found = table.draw_up(progress(batch, 3, numInputRows=6))
+        again = batch != 1  # executors were lost during the other two
+        assert (found.verdict, found.missing_in_query) == ((Verdict.BALANCED, None) if again else (Verdict.BROKEN, 3))
+        assert (reasons(found)[0] is not None) == again
+
+
 def reasons(found: BatchAccounts) -> tuple[str | None, str | None]:
     return found.query_unchecked, found.target_unchecked
 

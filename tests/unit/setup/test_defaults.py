@@ -13,6 +13,7 @@ from penstock.config import load_project
 from penstock.spark.accelerators import own_classes
 from penstock.spark.session.cluster.settings import unauthenticated
 from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.session.snapshot_partitions import SMALL, SNAPSHOT_PARTITIONS, snapshot_partitions
 
 CLUSTER = Machine.of("spark://spark.test:7077")
 LOCAL = Machine.of("local[2]")
@@ -49,6 +50,12 @@ def test_the_user_wins() -> None:
     for default in DEFAULTS:
         if default.key not in {"spark.sql.extensions", "spark.driver.extraJavaOptions"}:
             assert session_conf(CLUSTER, {default.key: "mine"})[default.key] == "mine"
+
+
+def test_the_state_of_small_tables_is_rebuilt_in_one_task_on_every_master() -> None:
+    assert {session_conf(each, {})[SNAPSHOT_PARTITIONS] for each in (CLUSTER, LOCAL)} == {SMALL}
+    files = (0, 20_000, 20_001, 1_000_000, 50_000_000)
+    assert [snapshot_partitions(each) for each in files] == [1, 1, 2, 50, 50]
 
 
 def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, assert_never
 
@@ -29,6 +29,7 @@ _BATCH_QUERY = "Spark does not report how many rows a batch query reads"
 _NO_QUERY_COUNTS = "Spark reported no counts of the query"
 _NO_COUNTS = "its query reported no counts: the target has had this batch before"
 _LOST_COUNTS = "the counters of the query were lost"
+_RAN_AGAIN = "executors were lost during the batch, and Spark counts the rows of a task that ran again twice"
 _UNREADABLE = (PenstockError, DeltaError, CommitOutOfReach, OSError, ValueError)
 
 
@@ -69,6 +70,8 @@ class StreamAccounts:
     _repeated: int | None
     """The batch that was planned when the query started: its target may hold it from before a crash."""
     _commits: dict[str, DeltaCommits] = field(default_factory=dict)
+    _executors_lost: Callable[[], int] = lambda: 0
+    _lost_before: int = 0
 
     @classmethod
     def of(
@@ -83,7 +86,8 @@ class StreamAccounts:
         """Prepares the accounts of a flow whose query is about to start with `writer`."""
         real_time = services.trigger_of(stage.flow).kind is TriggerKind.REAL_TIME
         planned = CheckpointFolder.open_without_state(checkpoint).in_flight
-        return cls(stage, query, row_keeping(query.frame), real_time, _change_log(stage, services), writer, planned)
+        keeping, log, lost = row_keeping(query.frame), _change_log(stage, services), services.executors_lost
+        return cls(stage, query, keeping, real_time, log, writer, planned, _executors_lost=lost, _lost_before=lost())
 
     def draw_up(self, progress: Mapping[str, Any], files_gone: tuple[str, ...] = ()) -> BatchAccounts:
         """Returns the accounts of the batch that Spark's `progress` reports, with all counters among its metrics.
@@ -108,6 +112,9 @@ class StreamAccounts:
         if accounts.missing_in_query and (table := _with_deletion_vectors(progress)) is not None:
             reason = f"Spark counts rows that deletion vectors of {table} have deleted as read"
             accounts = replace(accounts, query_unchecked=reason)
+        before, self._lost_before = self._lost_before, self._executors_lost()
+        if accounts.missing_in_query and self._lost_before > before:
+            accounts = replace(accounts, query_unchecked=_RAN_AGAIN)
         return replace(accounts, files_gone=files_gone)
 
     def _unchecked_query(self, read: int, rows: CountedRows, repeats: int | None) -> str | None:

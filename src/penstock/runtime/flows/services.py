@@ -225,7 +225,7 @@ class FlowServices(FlowQueries):
     `stop` is set when the update shall end after the current batches, `abandon` when it shall not wait for
     them: another run has taken the storage over, or this one was interrupted. `trigger` is the pipeline's. `check`
     is called several times a second while flows run, and raises what is to end the update. `stop_timeout` is how
-    many seconds the update may take to end once `stop` is set.
+    many seconds the update may take to end once `stop` is set. `executors_lost` counts them since the session started.
     """
 
     listener: ProgressListener
@@ -237,6 +237,7 @@ class FlowServices(FlowQueries):
     abandon: threading.Event
     check: Callable[[], None]
     stop_timeout: float
+    executors_lost: Callable[[], int] = lambda: 0
 
     def with_retries(
         self, flow: ResolvedFlow, attempt: Callable[[], None], *, committed: Callable[[], int] = int

@@ -37,6 +37,7 @@ from penstock.spark.reading.outside import Outside
 from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session
+from penstock.spark.session.snapshot_partitions import fit_snapshot_partitions
 from penstock.storage import StorageLayout
 from penstock.storage.maintenance_records import read_maintenance
 
@@ -201,7 +202,7 @@ class Workspace:
             return load_files(config, files, configuration=later, spark=self.spark)
 
     def plan(self, graph: ResolvedGraph, selection: RefreshSelection) -> UpdatePlan:
-        """Compares the graph with the storage and returns the steps of an update.
+        """Compares the graph with the storage and returns the steps of an update; fits the session to its tables.
 
         Raises:
             ConfigError, StateError: the selection or the storage does not allow it.
@@ -210,6 +211,7 @@ class Workspace:
             selection = selection.as_full_refresh()
         chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))
         state = snapshot(graph, self.layout, self.paths(graph), pipeline=self.config.name)
+        fit_snapshot_partitions(self.spark, state.most_files, self.config.spark_conf)
         overlap = self.spark.sparkContext.defaultParallelism >= _CORES_TO_OVERLAP
         plan = plan_update(graph, state, chosen, overlap=overlap)
         return replace(plan, stages=(*plan.stages, *self._due(state, chosen)))

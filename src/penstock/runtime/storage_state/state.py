@@ -103,6 +103,7 @@ def snapshot(
         _rows_read(layout),
         _state_size(layout),
         _table_rows(opened),
+        max((pa.table(stored.get_add_actions()).num_rows for stored in opened.values()), default=0),
     )
 
 

@@ -68,6 +68,15 @@ _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedExceptio
 _LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
 _PYTHON_WORKER_DIED = "Python worker exited unexpectedly"
 """How Spark's exception begins; it has no condition."""
+_EXECUTORS_LOST = re.compile(
+    r"Job aborted due to stage failure: [^\n]*(?:ExecutorLostFailure|with indeterminate output was failed"
+    r"|has failed the maximum allowable number of times)"
+)
+"""How Spark's exception of a job begins; it has no condition."""
+_HELD_ROWS_LOST = "CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+"""Of rows that executors held; a batch that starts again reads them again."""
+_OUT_OF_MEMORY = re.compile(r"code 52\b|OutOfMemory|OOMKilled|memory limits")
+"""The executor's own end, which waiting does not prevent; the number is that of Spark."""
 _OF_NO_CAUSE = {None, "STREAM_FAILED", "TASK_WRITE_FAILED"}
 """What Spark says of any failure of a query, or of a task that writes."""
 _OF_NO_PLACE = {"JVM_DIED", "DATA_FILES_MISSING"}
@@ -263,6 +272,8 @@ def _external_condition(cause: Cause) -> str | None:
         return "STORAGE_FULL"
     if cause.message.startswith(_PYTHON_WORKER_DIED):
         return "PYTHON_WORKER_DIED"
+    if cause.condition == _HELD_ROWS_LOST or _EXECUTORS_LOST.search(cause.message):
+        return None if _OUT_OF_MEMORY.search(cause.message) else "EXECUTORS_LOST_DURING_BATCH"
     if is_away(cause.class_name):
         return "KAFKA_LOST"
     if cause.class_name.startswith("io.delta.exceptions.") and any(name in cause.class_name for name in _CONFLICTS):

@@ -18,6 +18,7 @@ from penstock.spark.accelerators.own_classes import (
     OBJECT_LOG_STORE,
     own_jars,
 )
+from penstock.spark.session.snapshot_partitions import SMALL, SNAPSHOT_PARTITIONS
 
 DELTA_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 
@@ -104,9 +105,10 @@ DEFAULTS: tuple[Default, ...] = (
         "Delta tables by path and by name",
     ),
     Default(
-        "spark.databricks.delta.snapshotPartitions",
-        _if_local("1"),
-        "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch",
+        SNAPSHOT_PARTITIONS,
+        SMALL,
+        "Delta rebuilds a table's state in 50 tasks; each makes its own code, which costs more than the micro-batch. "
+        "A run whose largest table has over 20,000 files takes one for each 20,000, up to 50",
     ),
     Default(
         CHECKPOINT_INTERVAL,

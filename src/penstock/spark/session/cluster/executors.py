@@ -32,15 +32,20 @@ class ClusterSnapshot:
 
 
 class Cluster:
-    """The cluster of a running session; not thread-safe. `log` is the driver's log."""
+    """The cluster of a running session; not thread-safe but for `num_lost`. `log` is the driver's log.
+
+    `num_lost` is how many executors have gone, as far as has been looked; others may have taken their places.
+    """
 
     def __init__(self, spark: SparkSession, log: Path) -> None:
         context = spark.sparkContext
         self.master = str(context.master)
         self.log = log
+        self.num_lost = 0
         self.dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
         self._context: Any = context._jsc.sc()
         self._state = MasterState(log)
+        self._addresses: frozenset[str] = frozenset()
 
     @staticmethod
     def of(spark: SparkSession, log: Path | None) -> Cluster | None:
@@ -59,6 +64,9 @@ class Cluster:
         if self._context.isStopped():
             return ClusterSnapshot(0, lost, stopped=True)
         tracker = self._context.statusTracker()
+        addresses = frozenset(str(self._context.getExecutorMemoryStatus().keys().mkString(",")).split(","))
+        self.num_lost += len(self._addresses - addresses)
+        self._addresses = addresses
         executors = len(tracker.getExecutorInfos()) - 1  # the driver is one of them
         waiting = executors > 0 or not self.dynamic or len(tracker.getActiveStageIds()) > 0
         return ClusterSnapshot(executors, lost, waiting)
