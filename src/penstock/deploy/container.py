@@ -29,8 +29,10 @@ COPY [{file}, "requirements.tx[t]", "/opt/project/"]
 RUN if [ -f /opt/project/requirements.txt ]; then pip install --requirement /opt/project/requirements.txt; fi
 
 COPY . {project}
-WORKDIR {home}
+# Hadoop asks the system for the name of the user.
+RUN groupadd --gid {user} penstock && useradd --uid {user} --gid {user} --home-dir {home} penstock
 RUN mkdir -p {writable} && chown {user}:{user} {writable}
+WORKDIR {home}
 USER {user}:{user}
 ENTRYPOINT ["penstock"]
 CMD ["run", "{project}"]
