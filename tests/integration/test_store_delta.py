@@ -37,13 +37,19 @@ def store(server: StoreServer) -> Iterator[StoreServer]:
         yield server
 
 
+@pytest.fixture
+def folder() -> str:
+    """Where a table lies in a bucket; with letters that a URI has not."""
+    return "a b/orders=ü"
+
+
 def table(place: str) -> str:
     write_deltalake(place, ROWS, storage_options=storage_options(place))
     return place
 
 
-def test_a_table_is_opened_by_its_place(store: StoreServer) -> None:
-    place = f"{store.bucket('opened')}/a b/orders=ü"
+def test_a_table_is_opened_by_its_place(store: StoreServer, folder: str) -> None:
+    place = f"{store.bucket('opened')}/{folder}"
     assert (is_delta_table(place), has_delta_log(place)) == (False, False)
     with pytest.raises(DeltaError):
         open_delta_table(place)
@@ -75,8 +81,8 @@ def test_no_commit_of_writers_at_once_is_lost(store: StoreServer) -> None:
     assert open_delta_table(place).count() == 14
 
 
-def test_a_data_file_that_is_gone_is_named(store: StoreServer) -> None:
-    place = table(f"{store.bucket('holes')}/a b/orders")
+def test_a_data_file_that_is_gone_is_named(store: StoreServer, folder: str) -> None:
+    place = table(f"{store.bucket('holes')}/{folder}")
     assert missing_data_files(open_delta_table(place), place, "shop.orders") is None
     [key] = [key for key in store.keys("holes") if key.endswith(".parquet")]
     store.delete("holes", key)

@@ -21,10 +21,12 @@ _DENIED: Final = re.compile(
     r"\b40[13] (?:Forbidden|Unauthorized)|HTTP status 40[13]|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch"
     r"|AWS Error (?:ACCESS_DENIED|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN)"
     r"|\(40[13] |ClientAuthenticationError"  # Azure and Google
+    r"|AccessControlException"  # HDFS
 )
 _NO_ANSWER: Final = re.compile(
     r"error sending request|curlCode|NETWORK_CONNECTION|SLOW_DOWN|SERVICE_UNAVAILABLE|\b50[0234] [A-Z]|timed out"
     r"|connect to the endpoint|Connection was closed|SSL validation failed"
+    r"|\(os error 1\d\d\)|lookup address|\((?:StandbyException|SafeModeException|RetriableException)\)"  # HDFS
     r"|\((?:SlowDown|ServiceUnavailable|InternalError|50[0234])\)|\(50[0234] |\(Service(?:Request|Response)\w*Error\)",
 )
 _REPLY: Final = re.compile(r"<Code>(?P<code>[^<]+)</Code>\s*<Message>(?P<message>[^<]*)")

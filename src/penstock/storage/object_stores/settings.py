@@ -15,7 +15,13 @@ AZURE_SETTING: Final = "spark.hadoop.fs.azure."
 GCS_SETTING: Final = "spark.hadoop.fs.gs."
 """How the settings of Google's connector begin."""
 
-_OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING, GCS_SETTING)
+HDFS_SETTING: Final = "spark.hadoop.dfs."
+"""How the settings of HDFS begin."""
+
+KERBEROS_SETTING: Final = "spark.kerberos."
+"""How those of Spark's login at Kerberos begin."""
+
+_OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING, GCS_SETTING, HDFS_SETTING, KERBEROS_SETTING)
 _settings: Callable[[], Mapping[str, str]] = dict
 
 

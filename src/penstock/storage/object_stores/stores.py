@@ -6,10 +6,11 @@ from typing import Final
 
 from penstock.storage.object_stores.azure.store import AzureStore
 from penstock.storage.object_stores.gcs.store import GcsStore
+from penstock.storage.object_stores.hdfs.store import HdfsStore
 from penstock.storage.object_stores.s3.store import S3Store
 from penstock.storage.object_stores.store import ObjectStore
 
-_STORES: Final[tuple[ObjectStore, ...]] = (S3Store(), AzureStore(), GcsStore())
+_STORES: Final[tuple[ObjectStore, ...]] = (S3Store(), AzureStore(), GcsStore(), HdfsStore())
 
 
 def store_of(uri: str) -> ObjectStore | None:

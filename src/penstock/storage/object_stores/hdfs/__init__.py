@@ -1,0 +1,1 @@
+"""HDFS, Hadoop's file system, reached as the object stores are."""
