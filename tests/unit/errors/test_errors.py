@@ -80,12 +80,14 @@ def test_retryable_follows_the_catalogue() -> None:
 def test_a_service_that_is_away_is_an_outage() -> None:
     away = {name for name, entry in conditions().items() if entry.retry is Retry.OUTAGE}
     assert away == {
+        "EXECUTORS_LOST_DURING_BATCH",
         "KAFKA_LOST",
         "KAFKA_UNREACHABLE",
         "KINESIS_REQUEST_FAILED",
         "KINESIS_UNREACHABLE",
         "SCHEMA_REGISTRY_UNREACHABLE",
         "SERVICE_UNREACHABLE",
+        "STORAGE_FAILED",
     }
 
 
