@@ -6,14 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.integration.store_server import STORES, store_server, used_by_this_process
+from tests.integration.store_server import EACH_STORE, store_server, used_by_this_process
 
 from penstock.events.log import reads
 from penstock.events.log.reads import ReadAudit, newest_read, recorded_reads
 from penstock.storage import Storage
 
 
-@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("kind", EACH_STORE)
 def test_readers_at_the_same_moment_make_one_chain(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reads, "_OBJECT_BYTES", 3000)
     with store_server(kind, tmp_path) as server, used_by_this_process(server):

@@ -65,6 +65,7 @@ def test_the_wheel_says_what_it_is_and_needs(built: Path) -> None:
         "azure",
         "azure-identity",
         "gcs",
+        "hdfs",
         "kinesis",
         "openlineage",
         "opentelemetry",

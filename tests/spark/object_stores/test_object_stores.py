@@ -39,8 +39,9 @@ def test_what_is_wrong_is_named(project: PipelineProject, s3: S3Server) -> None:
         "loaded": "OBJECT_STORE_ACCESS_DENIED",
         "read": "OBJECT_STORE_ACCESS_DENIED",
         "unknown": "OBJECT_STORE_ACCESS_DENIED",
-        "elsewhere": "OBJECT_STORE_CLIENT_MISSING",
+        "elsewhere": "QUERY_ANALYSIS_FAILED",
     }
+    assert "abfs(s)" in str(errors["elsewhere"].facts["detail"]), "wasbs:// is Azure's former scheme"
     assert "s3a://closed" in str(errors["loaded"].facts["detail"])
     assert all(error.location is not None and error.location.line for error in errors.values())
     errors = {str(error.dataset).removeprefix("shop."): error for error in project.validate().errors}
