@@ -13,7 +13,7 @@ from tests.integration.gcs_server import GcsServer
 from tests.integration.s3_server import S3Server
 from tests.integration.versity_server import VersityServer
 
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 
 class StoreServer(Protocol):

@@ -37,8 +37,8 @@ from tests.projects import one_file_a_batch, orders_project
 from penstock.errors import ConfigError, ExternalError
 from penstock.storage import Storage, StorageLock
 from penstock.storage.delta.table import is_delta_table, open_delta_table
-from penstock.storage.object_stores.hdfs import client
-from penstock.storage.object_stores.hdfs.objects import HdfsFile
+from penstock.storage.stores.hdfs import client
+from penstock.storage.stores.hdfs.objects import HdfsFile
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from penstock.events import EventLog, EventType, builders
 from penstock.events.log.reads import ReadAudit, recorded_reads
 from penstock.storage import Storage, StorageLock
 from penstock.storage.delta.table import storage_options
-from penstock.storage.object_stores.s3.objects import S3Object
+from penstock.storage.stores.s3.objects import S3Object
 
 KEY = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 SEALED = ("aws:kms", KEY)

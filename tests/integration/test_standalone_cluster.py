@@ -16,7 +16,7 @@ from tests.oracle.tables import assert_table
 from tests.projects import orders_project
 
 from penstock.storage.delta.table import open_delta_table
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 _SECONDS = 500.0  # five JVMs share the cores of a small machine
 _MODULE = "def with_tax(price):\n    return price * 2.0\n"

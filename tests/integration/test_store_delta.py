@@ -20,7 +20,7 @@ from penstock.storage import Storage
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.log import log_damage, remove_unfinished_log
 from penstock.storage.delta.table import has_delta_log, is_delta_table, open_delta_table, storage_options
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 ROWS = pa.table({"id": [1, 2]})
 

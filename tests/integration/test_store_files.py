@@ -13,7 +13,7 @@ from penstock.errors import ConfigError
 from penstock.spark.sources.auto_loader.files.cleaning import clean_source
 from penstock.spark.sources.auto_loader.options.clean_source import CleanMode, CleanSource
 from penstock.storage import Storage
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 
 @pytest.fixture(scope="module", params=SERVERS)

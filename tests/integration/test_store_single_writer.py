@@ -17,13 +17,13 @@ from penstock.errors import ConfigError, ExternalError, StateError
 from penstock.events import EventLog, EventType, read_events
 from penstock.storage import LockOwner, Storage, StorageLayout, StorageLock, read_holder
 from penstock.storage.lock import LockHolder, is_locked, refuse_if_locked
-from penstock.storage.object_stores.azure import client as azure_client
-from penstock.storage.object_stores.gcs import client as gcs_client
-from penstock.storage.object_stores.growing_object import GrowingObject
-from penstock.storage.object_stores.s3 import objects as s3_objects
-from penstock.storage.object_stores.settings import use_store_settings
-from penstock.storage.object_stores.store import ABSENT, OvertakenError, StoredObject
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.azure import client as azure_client
+from penstock.storage.stores.gcs import client as gcs_client
+from penstock.storage.stores.growing_object import GrowingObject
+from penstock.storage.stores.s3 import objects as s3_objects
+from penstock.storage.stores.settings import use_store_settings
+from penstock.storage.stores.store import ABSENT, OvertakenError, StoredObject
+from penstock.storage.stores.stores import store_of
 
 OWNER = LockOwner(4711, "elsewhere", datetime(2026, 1, 1, tzinfo=UTC))
 

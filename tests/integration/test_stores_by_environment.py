@@ -31,8 +31,8 @@ import json, sys
 from penstock.errors import PenstockError
 from penstock.storage import Storage
 from penstock.storage.delta.table import is_delta_table
-from penstock.storage.object_stores.settings import use_store_settings
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.settings import use_store_settings
+from penstock.storage.stores.stores import store_of
 
 place = sys.argv[1]
 clients = {

@@ -27,11 +27,7 @@ public final class ConditionalRenameLogStore extends AzureLogStore {
   @Override
   public void write(Path path, Iterator<String> actions, Boolean overwrite, Configuration hadoopConf)
       throws IOException {
-    if (overwrite) {
-      super.write(path, actions, overwrite, hadoopConf);
-      return;
-    }
-    StoredCommit commit = new StoredCommit(path, actions, hadoopConf);
-    commit.write(lines -> super.write(path, lines, overwrite, hadoopConf));
+    StoredCommit.write(
+        path, actions, overwrite, hadoopConf, lines -> super.write(path, lines, overwrite, hadoopConf));
   }
 }

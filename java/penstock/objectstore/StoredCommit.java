@@ -25,6 +25,18 @@ final class StoredCommit {
     actions.forEachRemaining(lines::add);
   }
 
+  /**
+   * Called by a log store for a commit: with {@code overwrite} one write, else an attempt as {@link #write(Attempt)}.
+   */
+  static void write(Path path, Iterator<String> actions, boolean overwrite, Configuration hadoopConf, Attempt attempt)
+      throws IOException {
+    if (overwrite) {
+      attempt.write(actions);
+    } else {
+      new StoredCommit(path, actions, hadoopConf).write(attempt);
+    }
+  }
+
   /** One attempt to write the commit where none is. */
   interface Attempt {
     /** Writes the lines of a commit. */

@@ -82,7 +82,7 @@ def open_project(
     """
     from penstock.config import load_project, load_script
     from penstock.storage.new_files import restrict_new_files
-    from penstock.storage.object_stores.settings import use_store_settings
+    from penstock.storage.stores.settings import use_store_settings
 
     if scripts and directory.suffix == ".py":
         config = load_script(directory, environment=environment, pipeline=pipeline, storage=storage)

@@ -9,13 +9,12 @@ import signal
 import socket
 import sys
 import threading
-from pathlib import Path
 
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.server import DashboardServer
 from penstock.dashboard.serving.access import Access
-from penstock.events.log.reads import ReadAudit
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 
 def main() -> None:
@@ -27,13 +26,11 @@ def main() -> None:
     use_store_settings(lambda: settings["stores"])
     listener = socket.socket(fileno=int(sys.argv[1]))
     access = Access.from_json(settings["access"])
-    prices = Path(settings["prices"]) if settings["prices"] else None
-    audit = ReadAudit(**settings["audit"]) if settings["audit"] else None
+    pipeline = KnownPipeline.from_json(settings["pipeline"])
 
     def work() -> None:
         try:
-            log, pipeline = LiveLog(settings["storage"]), settings.get("pipeline")
-            DashboardServer(log, access, settings=pipeline, prices=prices, audit=audit).run(sockets=[listener])
+            DashboardServer(LiveLog(settings["storage"]), access, pipeline=pipeline).run(sockets=[listener])
         finally:
             os._exit(1)
 

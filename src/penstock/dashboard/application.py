@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from functools import partial
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -20,6 +19,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from penstock.dashboard.actions import Actions
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.pages import figures, stored
 from penstock.dashboard.pages.acting import act
@@ -34,7 +34,6 @@ from penstock.dashboard.serving.access import Access
 from penstock.dashboard.serving.connections import Limits
 from penstock.dashboard.serving.security import Guard
 from penstock.dashboard.site import Site, missing_page
-from penstock.events.log.reads import ReadAudit
 from penstock.observe.drawing.svg import stylesheet
 
 _LIVE_SECONDS = 0.4
@@ -46,17 +45,14 @@ def create_application(
     access: Access = Access(),  # noqa: B008 - frozen
     *,
     streams: int = Limits().streams,
-    settings: Mapping[str, Any] | None = None,
-    prices: Path | None = None,
-    audit: ReadAudit | None = None,
+    pipeline: KnownPipeline = KnownPipeline(),  # noqa: B008 - frozen
 ) -> ASGIApp:
     """Returns the guarded ASGI application over one event log; what may read the log runs in worker threads.
 
-    At most `streams` pages follow the log at a time. `settings` are those of the pipeline, for the page Checks, and
-    `prices` is the price file of the page Cost. `audit` records who sees rows; without it nobody does.
+    At most `streams` pages follow the log at a time.
     """
     login = "none" if access.token is None else "token"
-    site = Site(log, actions=access.actions, settings=settings, audit=audit, login=login)
+    site = Site(log, pipeline, actions=access.actions, login=login)
     live = _Live(log, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:
@@ -77,7 +73,7 @@ def create_application(
         Route("/series.csv", partial(figures.series_csv, site)),
         Route("/checks", site.shows(stored.checks)),
         Route("/checks/findings", partial(stored.findings, site)),
-        Route("/cost", CostPage(site, prices).answer),
+        Route("/cost", CostPage(site).answer),
         Route("/stored/{kind}/{name:path}", partial(stored.stored, site)),
         Route("/live", live.stream),
         Route("/static/lineage.css", _lineage_stylesheet),

@@ -5,19 +5,17 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import uvicorn
 
 from penstock.dashboard.application import create_application
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.connections import BoundedProtocol, Connections, Limits
 from penstock.dashboard.serving.listener import listen, url_of
-from penstock.events.log.reads import ReadAudit
 
 
 def serve(
@@ -26,10 +24,8 @@ def serve(
     host: str = "127.0.0.1",
     port: int | None = None,
     access: Access | None = None,
-    prices: Path | None = None,
+    pipeline: KnownPipeline | None = None,
     on_ready: Callable[[str], None] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    audit: ReadAudit | None = None,
 ) -> None:
     """Serves the dashboard of one storage until Ctrl-C or SIGTERM; starts no JVM.
 
@@ -38,10 +34,8 @@ def serve(
         host: A loopback address or `localhost`; another one needs an `access` with a token and TLS.
         access: Who may reach it, from `access_for`; by default this machine.
         port: As for `listen`.
-        prices: The price file of the page Cost.
+        pipeline: What is known of the pipeline besides its storage.
         on_ready: Called once with the address, e.g. `http://127.0.0.1:8420/`, when it accepts requests.
-        settings: The pipeline's, as `SettingsFacts.to_json` gives them, for the page Checks.
-        audit: Records who sees rows of tables.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN.
@@ -50,10 +44,7 @@ def serve(
     with listen(host, port) as listener:
         url = url_of(host, listener, access.scheme)
         ready = partial(on_ready, url) if on_ready is not None else None
-        server = DashboardServer(
-            LiveLog(storage_uri), access, on_ready=ready, settings=settings, prices=prices, audit=audit
-        )
-        server.run(sockets=[listener])
+        DashboardServer(LiveLog(storage_uri), access, pipeline=pipeline, on_ready=ready).run(sockets=[listener])
 
 
 class DashboardServer(uvicorn.Server):
@@ -68,15 +59,13 @@ class DashboardServer(uvicorn.Server):
         access: Access,
         limits: Limits | None = None,
         *,
+        pipeline: KnownPipeline | None = None,
         on_ready: Callable[[], None] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        prices: Path | None = None,
-        audit: ReadAudit | None = None,
     ) -> None:
         limits = limits or Limits.of_this_process()
         super().__init__(
             uvicorn.Config(
-                create_application(log, access, streams=limits.streams, settings=settings, prices=prices, audit=audit),
+                create_application(log, access, streams=limits.streams, pipeline=pipeline or KnownPipeline()),
                 http=BoundedProtocol,
                 ssl_certfile=access.certificate,
                 ssl_keyfile=access.key,

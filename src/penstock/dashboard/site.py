@@ -11,12 +11,12 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog, Snapshot
 from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import PenstockError, did_you_mean
 from penstock.events.log.audit import Actor
-from penstock.events.log.reads import ReadAudit
 
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
@@ -48,23 +48,21 @@ class Site:
         log: the event log.
         stored: the rows of its tables, read beside this process.
         actions: whether the pages offer what changes something.
-        settings: those of the pipeline, as `SettingsFacts.to_json` gives them; None where only the storage is known.
+        pipeline: what is known of it besides the storage.
     """
 
     def __init__(
         self,
         log: LiveLog,
+        pipeline: KnownPipeline,
         *,
         actions: bool = False,
-        settings: Mapping[str, Any] | None = None,
-        audit: ReadAudit | None = None,
         login: str = "none",
     ) -> None:
         self.log = log
         self.stored = StoredTables(log.storage)
         self.actions = actions
-        self.settings = settings
-        self._audit = audit
+        self.pipeline = pipeline
         self._login = login
         self._rendering = threading.Lock()
         self._version = ""
@@ -76,10 +74,10 @@ class Site:
         Raises:
             StateError: READ_NOT_RECORDED, where the pipeline requires the record.
         """
-        if self._audit is None:
+        if self.pipeline.audit is None:
             return None
         by = Actor(None, "dashboard", None if request.client is None else request.client.host)
-        return self._audit.record(tables, rows, {**details, "login": self._login}, by=by)
+        return self.pipeline.audit.record(tables, rows, {**details, "login": self._login}, by=by)
 
     def shows(self, make: PageMaker) -> Callable[[Request], Response]:
         """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from penstock.dashboard.serving.access import TOKEN_VARIABLE
 from penstock.errors import PenstockError
-from penstock.storage.object_stores.settings import store_settings
+from penstock.storage.stores.settings import store_settings
 
 _SECONDS: Final = 30
 _AT_ONCE: Final = 2

@@ -23,7 +23,7 @@ from penstock.observe.stored.tables import StoredTable, TableRows, read_table
 from penstock.storage import StorageLayout
 from penstock.storage.cell_values import float_text, json_value
 from penstock.storage.delta.table import has_delta_log, open_delta_table, readable
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 _ROWS: Final = 50
 _VERSIONS: Final = 30

@@ -33,7 +33,7 @@ from penstock.spark.sources.stream_read import Load, StreamRead, no_stream
 from penstock.spark.sql.functions import TABLE_FUNCTIONS, TableFunction
 from penstock.spark.sql.statement import run_statement
 from penstock.storage import StorageLayout, local_path
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.stores import store_of
 
 
 class DatasetCatalog(Protocol):

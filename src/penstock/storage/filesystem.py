@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Final, cast
 
 from penstock.errors import ConfigError, ExternalError, PenstockError, exhaustion
 from penstock.storage.local_disk import LocalDisk, local_path
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.stores import store_of
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -87,9 +87,10 @@ class Storage:
         """
         uri = self.resolve(location)
         with _reading(uri), self._fs.open(uri, "rb") as file:
-            if start and file.seek(0, os.SEEK_END) <= start:
-                return b""  # not every store lets a reader be beyond the end
-            file.seek(start)
+            if start:
+                if file.seek(0, os.SEEK_END) <= start:
+                    return b""  # not every store lets a reader be beyond the end
+                file.seek(start)
             return cast("bytes", file.read() if limit is None else file.read(limit))
 
     def write_text_atomic(self, location: str, text: str) -> None:
@@ -158,7 +159,7 @@ class Storage:
         """
         if (store := store_of(self.uri)) is None:
             return self.create(location)
-        from penstock.storage.object_stores.growing_object import GrowingObject
+        from penstock.storage.stores.growing_object import GrowingObject
 
         return cast("BinaryIO", GrowingObject(store.stored_object(self.resolve(location))))
 

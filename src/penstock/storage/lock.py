@@ -25,9 +25,9 @@ from penstock.errors import ConfigError, ExternalError, PenstockError, StateErro
 from penstock.storage.exchange import finish_exchange
 from penstock.storage.filesystem import Storage
 from penstock.storage.layout import StorageLayout
-from penstock.storage.object_stores.store import OvertakenError
 from penstock.storage.process import birth_mark, machine
 from penstock.storage.record import Record, record
+from penstock.storage.stores.store import OvertakenError
 
 HEARTBEAT_SECONDS: Final = 10.0
 GIVE_UP_SECONDS: Final = 40.0

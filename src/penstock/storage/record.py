@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from penstock.storage.filesystem import Storage
-from penstock.storage.object_stores.store import ABSENT, StoredObject
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.store import ABSENT, StoredObject
+from penstock.storage.stores.stores import store_of
 
 
 class Record(Protocol):

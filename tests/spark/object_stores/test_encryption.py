@@ -9,7 +9,7 @@ from tests.integration.s3_server import S3Server
 from tests.integration.test_s3_encryption import KEY, SEALED, heads
 from tests.spark.pipeline_project import PipelineProject
 
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 BUCKET = "sealed-by-spark"
 SETTINGS = {

@@ -27,7 +27,7 @@ from penstock.runtime.commands.query import run_sql
 from penstock.runtime.project.workspace import say_nothing
 from penstock.spark.delta.quick_append import append
 from penstock.storage.delta.table import open_delta_table
-from penstock.storage.object_stores.settings import store_settings, use_store_settings
+from penstock.storage.stores.settings import store_settings, use_store_settings
 from penstock.testing.crash import forget_newest_commits, newest_commit
 
 PIPELINE = """

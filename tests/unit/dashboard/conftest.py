@@ -9,6 +9,7 @@ import pytest
 from tests.recorded.build import RECORDED
 
 from penstock.dashboard.application import create_application
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.serving.access import Access
 
@@ -23,7 +24,7 @@ def client_of(
     base_url: str = "http://127.0.0.1:8420",
     settings: Mapping[str, Any] | None = None,
 ) -> TestClient:
-    application = create_application(LiveLog(storage), access or Access(), settings=settings)
+    application = create_application(LiveLog(storage), access or Access(), pipeline=KnownPipeline(settings))
     return TestClient(application, base_url=base_url)
 
 

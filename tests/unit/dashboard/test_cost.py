@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from tests.recorded.days import DaysRecorder
 
 from penstock.dashboard.application import create_application
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 
 
@@ -24,7 +25,9 @@ def storage(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def _client(storage: str, prices: Path | None = None) -> TestClient:
-    return TestClient(create_application(LiveLog(storage), prices=prices), base_url="http://127.0.0.1:8420")
+    return TestClient(
+        create_application(LiveLog(storage), pipeline=KnownPipeline(prices=prices)), base_url="http://127.0.0.1:8420"
+    )
 
 
 def _points(text: str) -> dict[str, Any]:

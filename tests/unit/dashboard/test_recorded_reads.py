@@ -12,6 +12,7 @@ from deltalake import write_deltalake
 from tests.recorded.build import recorded_orders
 
 from penstock.dashboard.application import create_application
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog
 from penstock.dashboard.serving.access import Access
 from penstock.events.flows.facts import details_of
@@ -39,7 +40,7 @@ def tables(storage: str) -> str:
 def client_of(storage: str, *, required: bool = False, token: str | None = None) -> TestClient:
     audit = ReadAudit(storage, "orders", required=required)
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-    app = create_application(LiveLog(storage), Access(token=token), audit=audit)
+    app = create_application(LiveLog(storage), Access(token=token), pipeline=KnownPipeline(audit=audit))
     return TestClient(app, base_url="http://127.0.0.1:8420", headers=headers, client=("192.0.2.7", 50000))
 
 

@@ -11,17 +11,17 @@ from azure.identity import ClientSecretCredential, ManagedIdentityCredential
 from penstock.errors import ConfigError
 from penstock.storage.delta.table import storage_options
 from penstock.storage.filesystem import can_open
-from penstock.storage.object_stores.azure import client
-from penstock.storage.object_stores.azure.client import container_of
-from penstock.storage.object_stores.azure.settings import (
+from penstock.storage.stores.azure import client
+from penstock.storage.stores.azure.client import container_of
+from penstock.storage.stores.azure.settings import (
     AccountKey,
     AccountSettings,
     AzurePlace,
     EntraLogin,
     unsupported_for_table,
 )
-from penstock.storage.object_stores.settings import use_store_settings
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.settings import use_store_settings
+from penstock.storage.stores.stores import store_of
 
 DFS = "shop.dfs.core.windows.net"
 PLACE = f"abfss://lake@{DFS}/tables/orders"

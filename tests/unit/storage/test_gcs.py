@@ -14,11 +14,11 @@ from google.auth.credentials import AnonymousCredentials
 from penstock.errors import ConfigError, PenstockError
 from penstock.storage.delta.table import storage_options
 from penstock.storage.filesystem import can_open
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.gcs.client import GcsClient, _session
-from penstock.storage.object_stores.gcs.settings import GcsPlace
-from penstock.storage.object_stores.settings import use_store_settings
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.gcs.client import GcsClient, _session
+from penstock.storage.stores.gcs.settings import GcsPlace
+from penstock.storage.stores.settings import use_store_settings
+from penstock.storage.stores.stores import store_of
 
 PLACE = "gs://lake/tables/orders"
 KEY_FILE = "auth.service.account.json.keyfile"

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import pytest
 from tests.processes import wait_until
 
-from penstock.storage.object_stores.growing_object import GrowingObject
+from penstock.storage.stores.growing_object import GrowingObject
 
 
 @pytest.mark.parametrize("failure", [OSError(errno.EMFILE, "Too many open files"), RuntimeError("x"), MemoryError()])

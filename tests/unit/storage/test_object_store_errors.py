@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.storage.object_stores.errors import object_store_error
+from penstock.storage.stores.errors import object_store_error
 
 PLACE = "s3a://lake/orders"
 NO_BUCKET = """Generic S3 error

@@ -7,9 +7,9 @@ import pytest
 
 from penstock.errors import ConfigError
 from penstock.storage.delta.table import storage_options
-from penstock.storage.object_stores.s3.settings import s3_arguments, s3a_uri
-from penstock.storage.object_stores.s3.store import S3Store
-from penstock.storage.object_stores.settings import store_settings, use_store_settings
+from penstock.storage.stores.s3.settings import s3_arguments, s3a_uri
+from penstock.storage.stores.s3.store import S3Store
+from penstock.storage.stores.settings import store_settings, use_store_settings
 
 HTTP = {"endpoint": "http://127.0.0.1:9000", "path.style.access": "true"}
 LOCAL = {"scheme": "http", "endpoint_override": "127.0.0.1:9000", "force_virtual_addressing": False}

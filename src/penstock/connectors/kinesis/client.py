@@ -14,7 +14,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_afte
 from penstock.connectors.kinesis.options import Credentials, KinesisOptions, stream_name
 from penstock.errors import did_you_mean
 from penstock.spark.failures.python_sources import SourceFailure
-from penstock.storage.object_stores.tls_refusals import is_tls_refusal
+from penstock.storage.stores.tls_refusals import is_tls_refusal
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
@@ -30,9 +29,8 @@ class CostPage:
     What it needs is imported then: the other pages start sooner without.
     """
 
-    def __init__(self, site: Site, prices: Path | None) -> None:
+    def __init__(self, site: Site) -> None:
         self._site = site
-        self._prices = prices
         self._simulating = threading.Lock()
         self._answers: dict[tuple[str, str], tuple[float, Mapping[str, Any]]] = {}
 
@@ -62,7 +60,8 @@ class CostPage:
         if context["nothing_ran"]:
             return context
         try:
-            prices = Prices() if self._prices is None else read_prices(self._prices, self._prices.name)
+            file = self._site.pipeline.prices
+            prices = Prices() if file is None else read_prices(file, file.name)
             if price:
                 prices = prices.with_hour(parse_money("price", price))
             what_if = WhatIf(goal=parse_interval(goal) if goal else None)

@@ -47,7 +47,7 @@ def checks(site: Site, snapshot: Snapshot, request: Request) -> Page:
 def findings(site: Site, request: Request) -> Response:
     """Answers `/checks/findings`: what `penstock doctor` would say now."""
     snapshot, groups = site.log.snapshot(), dict[str, list[Mapping[str, Any]]]()
-    answer = site.stored.read("checks", settings=site.settings)
+    answer = site.stored.read("checks", settings=site.pipeline.settings)
     for check in answer.get("checks", ()):
         groups.setdefault(check["group"], []).append(check)
     page = Page("findings.html", context={"answer": answer, "groups": groups})

@@ -10,17 +10,14 @@ import atexit
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass, field
 
+from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.serving.access import Access, access_for
 from penstock.dashboard.serving.listener import listen, url_of
-from penstock.events.log.reads import ReadAudit
-from penstock.storage.object_stores.settings import store_settings
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.settings import store_settings
+from penstock.storage.stores.stores import store_of
 
 _STOP_SECONDS = 5.0
 
@@ -51,9 +48,7 @@ def start_in_background(
     host: str = "127.0.0.1",
     port: int | None = None,
     access: Access | None = None,
-    settings: Mapping[str, Any] | None = None,
-    prices: Path | None = None,
-    audit: ReadAudit | None = None,
+    pipeline: KnownPipeline | None = None,
 ) -> Dashboard:
     """Starts the dashboard in a process of its own, which ends with this one.
 
@@ -64,9 +59,7 @@ def start_in_background(
         host: as for `serve`.
         port: as for `listen`.
         access: as for `serve`.
-        settings: as for `serve`.
-        prices: as for `serve`.
-        audit: as for `serve`.
+        pipeline: as for `serve`.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_PORT_TAKEN, SECRET_NOT_FOUND.
@@ -88,9 +81,7 @@ def start_in_background(
         "storage": storage_uri,
         "access": access.to_json(),
         "stores": stores,
-        "pipeline": settings,
-        "prices": None if prices is None else str(prices),
-        "audit": None if audit is None else asdict(audit),
+        "pipeline": (pipeline or KnownPipeline()).to_json(),
     }
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # it has ended already; the run goes on

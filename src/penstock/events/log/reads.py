@@ -24,8 +24,8 @@ from penstock.events.log.audit import Actor, RecordedAction, Tampering, chained,
 from penstock.events.log.segments import len_of, read_lines, try_decode
 from penstock.events.types import Event, EventType, Level, Origin
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.object_stores.store import ABSENT, OvertakenError
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.store import ABSENT, OvertakenError
+from penstock.storage.stores.stores import store_of
 
 READ: Final = "READ"
 _NAME: Final = re.compile(r"\d{6,}\.jsonl")

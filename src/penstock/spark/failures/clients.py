@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError
-from penstock.storage.object_stores.errors import store_refusal
-from penstock.storage.object_stores.tls_refusals import is_tls_refusal
+from penstock.storage.stores.errors import store_refusal
+from penstock.storage.stores.tls_refusals import is_tls_refusal
 
 _KAFKA: Final = "org.apache.kafka.common."
 _AWAY: Final = re.compile(r"org\.apache\.kafka\.common\.errors\.(Timeout|Disconnect|Network|BrokerNotAvailable)")

@@ -11,7 +11,7 @@ from typing import Final
 
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError
-from penstock.storage.object_stores.settings import AZURE_SETTING, GCS_SETTING, S3A_SETTING
+from penstock.storage.stores.settings import AZURE_SETTING, GCS_SETTING, S3A_SETTING
 
 S3_JARS: Final = "s3"
 

@@ -34,7 +34,7 @@ from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background
 from penstock.spark.session.start_limit import refused_by_kubernetes, start_limit
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from penstock.errors import StateError, first_line
 from penstock.storage.filesystem import Storage
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.stores import store_of
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.stores import store_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -95,17 +95,10 @@ def run(
         ]
     )
     if ui:
-        from penstock.care.cost.prices import price_file
-        from penstock.cli.doctor_settings import settings_of
-        from penstock.cli.recorded_reads import read_audit
+        from penstock.cli.dashboard_pipeline import known_pipeline
         from penstock.dashboard.serving.background import start_in_background
 
-        dashboard = start_in_background(
-            config.storage,
-            settings=settings_of(config).to_json(),
-            prices=price_file(config.directory),
-            audit=read_audit(config),
-        )
+        dashboard = start_in_background(config.storage, pipeline=known_pipeline(config))
         note(f"Dashboard: {dashboard.url}")
     enter(config, short_lived=False, writes=True)
     compact_when_due(config)  # while the JVM starts

@@ -63,9 +63,7 @@ def ui(
     It reads the event log and the tables only, so it cannot disturb a run, and it starts no JVM; what --allow-actions
     lets its pages do is noted in the event log.
     """
-    from penstock.care.cost.prices import price_file
-    from penstock.cli.doctor_settings import settings_of
-    from penstock.cli.recorded_reads import read_audit
+    from penstock.cli.dashboard_pipeline import known_pipeline
     from penstock.dashboard.server import serve
     from penstock.dashboard.serving.access import access_for
 
@@ -86,9 +84,7 @@ def ui(
             host=host,
             port=port,
             access=access,
-            settings=settings_of(config).to_json(),
-            audit=read_audit(config),
-            prices=prices or price_file(config.directory),
+            pipeline=known_pipeline(config, prices),
             on_ready=lambda url: say(f"Dashboard: {url}  (Ctrl-C ends it)"),
         )
     except KeyboardInterrupt:

@@ -107,7 +107,7 @@ def _summary(actions: int, reads: int, of_actions: str | None, of_reads: str | N
         return (
             f"{plural(actions, 'action')}, none changed. Hash of the newest: {of_actions}"
             if of_actions
-            else ("No action yet.")
+            else "No action yet."
         )
     counts = f"{plural(actions, 'action')} and {plural(reads, 'read')}, none changed. Hash of the newest"
     return f"{counts} action: {of_actions}, read: {of_reads}" if of_actions else f"{counts} read: {of_reads}"

@@ -41,7 +41,7 @@ def _of_installation(*, local: bool) -> str:
 
 
 def require_authentication(master: str, spark_conf: Mapping[str, str], *, file: SourceLocation | None = None) -> None:
-    """Checks that nobody but its executors talks to the driver of a standalone cluster of other machines.
+    """Checks that only its executors talk to the driver of a standalone cluster of other machines.
 
     `spark.authenticate: false` says that it is meant. YARN and Kubernetes hand out a secret for each application.
 

@@ -18,7 +18,7 @@ from penstock.spark.sources.auto_loader.options.read_options import (
     session_settle_seconds,
 )
 from penstock.spark.sources.spark_sources import arriving_files_options
-from penstock.storage.object_stores.s3.settings import is_s3
+from penstock.storage.stores.s3.settings import is_s3
 
 
 def arriving_files(

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from penstock.storage.object_stores.s3.objects import S3Object
-from penstock.storage.object_stores.s3.settings import (
+from penstock.storage.stores.s3.objects import S3Object
+from penstock.storage.stores.s3.settings import (
     S3_SCHEMES,
     s3_delta_options,
     s3_filesystem,
     s3a_uri,
 )
-from penstock.storage.object_stores.settings import S3A_SETTING
-from penstock.storage.object_stores.table_places import unsupported_key
+from penstock.storage.stores.settings import S3A_SETTING
+from penstock.storage.stores.table_places import unsupported_key
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -7,8 +7,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.settings import AZURE_SETTING, store_settings
-from penstock.storage.object_stores.table_places import unsupported_key
+from penstock.storage.stores.settings import AZURE_SETTING, store_settings
+from penstock.storage.stores.table_places import unsupported_key
 
 AZURE_SCHEMES: Final = frozenset({"abfss", "abfs"})
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
-from penstock.storage.object_stores.tls_refusals import is_tls_refusal
+from penstock.storage.stores.tls_refusals import is_tls_refusal
 
 _NO_BUCKET: Final = re.compile(
     r"NoSuchBucket|NO_SUCH_BUCKET|PermanentRedirect|HTTP status 301|redirect without LOCATION"

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from penstock.storage.object_stores.gcs.client import NOT_FOUND, GcsAnswerError, GcsClient
-from penstock.storage.object_stores.gcs.settings import GcsPlace
-from penstock.storage.object_stores.object_files import Entry, ObjectFiles, folder_entry
+from penstock.storage.stores.gcs.client import NOT_FOUND, GcsAnswerError, GcsClient
+from penstock.storage.stores.gcs.settings import GcsPlace
+from penstock.storage.stores.object_files import Entry, ObjectFiles, folder_entry
 
 
 class GcsFiles(ObjectFiles):

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.azure.settings import AccountSettings, AzurePlace, EntraLogin
-from penstock.storage.object_stores.settings import store_settings
+from penstock.storage.stores.azure.settings import AccountSettings, AzurePlace, EntraLogin
+from penstock.storage.stores.settings import store_settings
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential

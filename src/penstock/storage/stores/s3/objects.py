@@ -7,10 +7,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from penstock.errors import ConfigError, PenstockError
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.s3.settings import s3_arguments, s3_encryption
-from penstock.storage.object_stores.settings import store_settings
-from penstock.storage.object_stores.store import ABSENT, OvertakenError
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.s3.settings import s3_arguments, s3_encryption
+from penstock.storage.stores.settings import store_settings
+from penstock.storage.stores.store import ABSENT, OvertakenError
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

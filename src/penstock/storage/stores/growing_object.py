@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Any, Final
 
-from penstock.storage.object_stores.store import ABSENT, OvertakenError, StoredObject
+from penstock.storage.stores.store import ABSENT, OvertakenError, StoredObject
 
 PAUSE_SECONDS: Final = 1.0
 """How long lines wait at most before they are put, and so what a process that is killed takes with it."""

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.settings import HDFS_SETTING, KERBEROS_SETTING, store_settings
+from penstock.storage.stores.settings import HDFS_SETTING, KERBEROS_SETTING, store_settings
 
 if TYPE_CHECKING:
     from hdfs_native import Client

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from penstock.storage.object_stores.gcs.client import is_installed
-from penstock.storage.object_stores.gcs.objects import GcsObject
-from penstock.storage.object_stores.gcs.settings import GCS_SCHEMES, GcsPlace, gcs_delta_options
-from penstock.storage.object_stores.settings import GCS_SETTING
-from penstock.storage.object_stores.table_places import unsupported_key
+from penstock.storage.stores.gcs.client import is_installed
+from penstock.storage.stores.gcs.objects import GcsObject
+from penstock.storage.stores.gcs.settings import GCS_SCHEMES, GcsPlace, gcs_delta_options
+from penstock.storage.stores.settings import GCS_SETTING
+from penstock.storage.stores.table_places import unsupported_key
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -34,7 +34,7 @@ class GcsStore:
 
     def files(self, uri: str) -> AbstractFileSystem:
         """Returns the objects as files; what it needs is looked for when it is first asked."""
-        from penstock.storage.object_stores.gcs.files import GcsFiles
+        from penstock.storage.stores.gcs.files import GcsFiles
 
         return GcsFiles(uri.partition("://")[0].lower())
 

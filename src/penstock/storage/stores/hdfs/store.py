@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from penstock.storage.object_stores.hdfs.client import HDFS_SCHEMES, HdfsPlace, hadoop_settings, is_installed
-from penstock.storage.object_stores.hdfs.objects import HdfsFile
-from penstock.storage.object_stores.settings import HDFS_SETTING, store_settings
-from penstock.storage.object_stores.table_places import unsupported_key
+from penstock.storage.stores.hdfs.client import HDFS_SCHEMES, HdfsPlace, hadoop_settings, is_installed
+from penstock.storage.stores.hdfs.objects import HdfsFile
+from penstock.storage.stores.settings import HDFS_SETTING, store_settings
+from penstock.storage.stores.table_places import unsupported_key
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -41,7 +41,7 @@ class HdfsStore:
 
     def files(self, uri: str) -> AbstractFileSystem:
         """Returns the file system; what it needs is looked for when it is first asked."""
-        from penstock.storage.object_stores.hdfs.files import HdfsFiles
+        from penstock.storage.stores.hdfs.files import HdfsFiles
 
         return HdfsFiles(uri.partition("://")[0].lower())
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.gcs.settings import GcsLogin, GcsPlace, endpoint, key_file, login
-from penstock.storage.object_stores.settings import store_settings
+from penstock.storage.stores.gcs.settings import GcsLogin, GcsPlace, endpoint, key_file, login
+from penstock.storage.stores.settings import store_settings
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from penstock.storage.object_stores.azure.store import AzureStore
-from penstock.storage.object_stores.gcs.store import GcsStore
-from penstock.storage.object_stores.hdfs.store import HdfsStore
-from penstock.storage.object_stores.s3.store import S3Store
-from penstock.storage.object_stores.store import ObjectStore
+from penstock.storage.stores.azure.store import AzureStore
+from penstock.storage.stores.gcs.store import GcsStore
+from penstock.storage.stores.hdfs.store import HdfsStore
+from penstock.storage.stores.s3.store import S3Store
+from penstock.storage.stores.store import ObjectStore
 
 _STORES: Final[tuple[ObjectStore, ...]] = (S3Store(), AzureStore(), GcsStore(), HdfsStore())
 

@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.hdfs.client import HdfsPlace, asking, client_of, replace, written_beside
-from penstock.storage.object_stores.store import ABSENT, OvertakenError
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.hdfs.client import HdfsPlace, asking, client_of, replace, written_beside
+from penstock.storage.stores.store import ABSENT, OvertakenError
 
 if TYPE_CHECKING:
     from hdfs_native import Client

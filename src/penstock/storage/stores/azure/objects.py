@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.azure.client import container_of, reason
-from penstock.storage.object_stores.azure.settings import AzurePlace
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.store import ABSENT, OvertakenError
+from penstock.storage.stores.azure.client import container_of, reason
+from penstock.storage.stores.azure.settings import AzurePlace
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.store import ABSENT, OvertakenError
 
 _OVERTAKEN = frozenset({"ConditionNotMet", "BlobAlreadyExists", "BlobNotFound"})
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from penstock.storage.object_stores.azure.client import is_installed
-from penstock.storage.object_stores.azure.objects import AzureBlob
-from penstock.storage.object_stores.azure.settings import AZURE_SCHEMES, azure_delta_options, unsupported_for_table
-from penstock.storage.object_stores.settings import AZURE_SETTING
+from penstock.storage.stores.azure.client import is_installed
+from penstock.storage.stores.azure.objects import AzureBlob
+from penstock.storage.stores.azure.settings import AZURE_SCHEMES, azure_delta_options, unsupported_for_table
+from penstock.storage.stores.settings import AZURE_SETTING
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -34,7 +34,7 @@ class AzureStore:
 
     def files(self, uri: str) -> AbstractFileSystem:
         """Returns the blobs as files; what it needs is looked for when it is first asked."""
-        from penstock.storage.object_stores.azure.files import AzureFiles
+        from penstock.storage.stores.azure.files import AzureFiles
 
         return AzureFiles(uri.partition("://")[0].lower())
 

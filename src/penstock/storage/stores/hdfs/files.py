@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from penstock.storage.object_stores.hdfs.client import HdfsPlace, asking, client_of, replace, written_beside
-from penstock.storage.object_stores.object_files import Entry, ObjectFiles, folder_entry
+from penstock.storage.stores.hdfs.client import HdfsPlace, asking, client_of, replace, written_beside
+from penstock.storage.stores.object_files import Entry, ObjectFiles, folder_entry
 
 if TYPE_CHECKING:
     from hdfs_native import FileStatus

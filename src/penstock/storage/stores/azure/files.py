@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from penstock.storage.object_stores.azure.client import container_of, reason
-from penstock.storage.object_stores.object_files import Entry, ObjectFiles, folder_entry
+from penstock.storage.stores.azure.client import container_of, reason
+from penstock.storage.stores.object_files import Entry, ObjectFiles, folder_entry
 
 if TYPE_CHECKING:
     from azure.storage.blob import BlobClient

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.errors import object_store_error
-from penstock.storage.object_stores.gcs.client import NOT_FOUND, OVERTAKEN, GcsAnswerError, GcsClient
-from penstock.storage.object_stores.gcs.settings import GcsPlace
-from penstock.storage.object_stores.store import ABSENT, OvertakenError
+from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.gcs.client import NOT_FOUND, OVERTAKEN, GcsAnswerError, GcsClient
+from penstock.storage.stores.gcs.settings import GcsPlace
+from penstock.storage.stores.store import ABSENT, OvertakenError
 
 _NO_GENERATION: Final = "0"
 

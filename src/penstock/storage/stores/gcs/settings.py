@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.settings import GCS_SETTING, store_settings
+from penstock.storage.stores.settings import GCS_SETTING, store_settings
 
 GCS_SCHEMES: Final = frozenset({"gs"})
 _GOOGLE: Final = "https://storage.googleapis.com"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConfigError
-from penstock.storage.object_stores.settings import S3A_SETTING, store_settings
+from penstock.storage.stores.settings import S3A_SETTING, store_settings
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

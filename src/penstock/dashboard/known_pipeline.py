@@ -1,0 +1,39 @@
+"""What a dashboard knows of a pipeline besides its storage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from penstock.events.log.reads import ReadAudit
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPipeline:
+    """What the pipeline file says; by default nothing, where only the storage is known.
+
+    Attributes:
+        settings: those of the page Checks, as `SettingsFacts.to_json` gives them.
+        prices: the price file of the page Cost.
+        audit: records who sees rows of tables; None: without a record.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    prices: Path | None = None
+    audit: ReadAudit | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns it for a dashboard in another process."""
+        return {
+            "settings": self.settings,
+            "prices": None if self.prices is None else str(self.prices),
+            "audit": None if self.audit is None else asdict(self.audit),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> KnownPipeline:
+        """Reads what `to_json` returned."""
+        prices, audit = document["prices"], document["audit"]
+        return cls(document["settings"], Path(prices) if prices else None, ReadAudit(**audit) if audit else None)
