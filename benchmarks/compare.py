@@ -266,6 +266,7 @@ _TABLES = {
     "lateness": _ratio_table,
     "messages": _throughput_table,
     "orders": _orders_table,
+    "places": _ratio_table,
     "reliability": _safety_table,
     "stateful": _throughput_table,
     "testkit": _steps_table,

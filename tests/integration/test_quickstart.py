@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cli_runner import own_process, penstock
-from tests.integration.store_server import EACH_STORE, store_server, used_by_this_process
+from tests.integration.store_server import SERVERS, store_server, used_by_this_process
 from tests.oracle.orders import QUICKSTART_COLUMNS
 from tests.oracle.tables import assert_table, read_table
 from tests.projects import TABLES, OrdersProject, one_file_a_batch, orders_project
@@ -149,7 +149,7 @@ def test_silver_follows_bronze_when_there_are_cores_for_both(tmp_path: Path) -> 
 
 @pytest.mark.slow  # in CI a smaller pipeline has its storage there: tests/spark/object_stores/test_storage.py
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kind", EACH_STORE)
+@pytest.mark.parametrize("kind", SERVERS)
 def test_in_a_store_it_has_the_same_tables(kind: str, tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders")
     with store_server(kind, tmp_path) as store, used_by_this_process(store):

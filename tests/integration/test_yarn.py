@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli_runner import penstock
+from tests.integration.hdfs_server import HdfsServer
 from tests.integration.java import spark_home
+from tests.integration.test_quickstart import assert_same_tables
 from tests.integration.yarn_cluster import YarnCluster
 from tests.projects import orders_project
 
@@ -26,6 +28,22 @@ def test_the_quickstart_gives_the_same_tables_on_yarn(tmp_path: Path) -> None:
         penstock("run", project.directory, environ=yarn.environ, timeout=_SECONDS).expect(0)
         [application] = yarn.applications()
     project.assert_tables()
+    assert application["finalStatus"] == "SUCCEEDED"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_the_storage_is_in_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = orders_project(tmp_path / "orders", files=4)
+    with HdfsServer(tmp_path / "hdfs") as hdfs, YarnCluster(tmp_path / "yarn", nodes=1) as yarn:
+        lake = hdfs.bucket("lake")
+        conf = f"  spark.yarn.jars: {_JARS}\n  spark.yarn.stagingDir: {lake}/staging\n"
+        conf += "  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
+        project.add_settings(f"{conf}master: yarn\ncluster_timeout: 2 minutes\nstorage: {lake}/orders")
+        for name, value in yarn.environ.items():
+            monkeypatch.setenv(name, value)
+        assert_same_tables(project, f"{lake}/orders")
+        [application] = yarn.applications()
     assert application["finalStatus"] == "SUCCEEDED"
 
 
