@@ -128,7 +128,7 @@ def _times(place: str, work: Path) -> Generator[float]:
     """Gives the seconds that the start of the session takes, then without end those of batches."""
     from penstock.config import load_project
     from penstock.spark.session.launch import SessionConfig
-    from penstock.storage.object_stores.settings import use_store_settings
+    from penstock.storage.stores.settings import use_store_settings
 
     with tempfile.TemporaryDirectory(prefix="places-", dir=work) as name, _place(place, Path(name)) as (lines, conf):
         folder = Path(name)

@@ -34,6 +34,12 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield server
 
 
+@pytest.fixture(autouse=True)
+def watched_briefly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lock of another machine is watched for a second before it is taken over."""
+    monkeypatch.setattr("penstock.storage.lock.WATCH_SECONDS", 1.0)
+
+
 def stored_object(uri: str) -> StoredObject:
     store = store_of(uri)
     assert store is not None
@@ -93,6 +99,16 @@ def test_a_run_elsewhere_is_let_alone_for_a_minute_without_a_sign_of_life(store:
         holder = read_holder(Storage(storage))
         assert holder is not None
         assert holder.owner == lock.owner
+
+
+def test_a_clock_that_is_an_hour_ahead_takes_no_living_lock(store: StoreServer) -> None:
+    storage = store.bucket("skewed") + "/storage"
+    held_elsewhere(storage, seconds_ago=3600)
+    alive = threading.Timer(0.3, lambda: held_elsewhere(storage, seconds_ago=3599))
+    alive.start()
+    with pytest.raises(StateError, match="STORAGE_LOCKED"):
+        StorageLock(storage).acquire()
+    alive.join()
 
 
 def test_a_run_that_was_overtaken_is_told(store: StoreServer) -> None:

@@ -90,7 +90,7 @@ def open_project(
         config = load_project(
             directory, environment=environment, pipeline=pipeline, storage=storage, overrides=parse_settings(set_)
         )
-    use_store_settings(config.resolve_spark_conf)
+    use_store_settings(config.resolve_spark_conf, file=config.file)
     restrict_new_files(config.shared_storage, config.storage_access)
     return config
 

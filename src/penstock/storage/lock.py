@@ -36,6 +36,9 @@ GIVE_UP_SECONDS: Final = 40.0
 STALE_SECONDS: Final = 60.0
 """A heartbeat older than this is that of a dead holder, for other machines."""
 
+WATCH_SECONDS: Final = 2.5 * HEARTBEAT_SECONDS
+"""So long another machine watches such a lock before it takes it over: a clock that is wrong must not do so alone."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -83,6 +86,14 @@ class LockHolder:
         if self.machine == machine():
             return birth_mark(self.owner.pid) in {self.birth, ""}
         return ((now or datetime.now(UTC)) - self.heartbeat).total_seconds() <= STALE_SECONDS
+
+    def must_be_watched(self) -> bool:
+        """Whether only watching shows that the holder is dead: on another machine, when the clocks do not say alive.
+
+        A heartbeat far in the future says no more than one long ago: the clock of one of the two is wrong.
+        """
+        ahead = (self.heartbeat - datetime.now(UTC)).total_seconds()
+        return self.machine != machine() and abs(ahead) > STALE_SECONDS
 
     def to_json(self) -> dict[str, Any]:
         """Returns the content of the lock file."""
@@ -141,7 +152,7 @@ def refuse_if_locked(storage: str) -> None:
         holder = read_holder(opened)
     except (ConfigError, ExternalError):
         return  # taking the lock raises what is wrong with the storage
-    if holder is not None and holder.alive():
+    if holder is not None and holder.alive() and not holder.must_be_watched():
         raise _locked(opened, holder)
 
 
@@ -182,12 +193,13 @@ class StorageLock:
         return self._token is not None and self.lost is None
 
     def acquire(self) -> Self:
-        """Takes the lock, at once or not at all; makes the storage's folder when it is missing.
+        """Takes the lock or raises; makes the storage's folder when it is missing.
 
-        Then finishes what an earlier holder that died had begun with a checkpoint, see `exchange`.
+        At once, except for a holder on another machine that is dead by its clock or this one's: who renews the
+        heartbeat within 25 s is alive. Then finishes what a holder that died had begun with a checkpoint: `exchange`.
 
         Raises:
-            StateError: STORAGE_LOCKED (storage, pid, host, since), in well under a second; this
+            StateError: STORAGE_LOCKED (storage, pid, host, since); this
                 process itself may be the holder. CHECKPOINT_NOTE_DAMAGED.
             ConfigError: STORAGE_NOT_WRITABLE; for one in an object store as for `StoredObject`.
         """
@@ -196,10 +208,11 @@ class StorageLock:
         self.storage.makedirs()
         self._record = record(self.storage, StorageLayout(self.storage.uri).lock)
         token = uuid.uuid4().hex
+        silent = self._silent_holder(self._record)
         try:
             with self._record.exclusive():
                 holder = _parsed(self._record.read())
-                if holder is not None and holder.alive():
+                if holder is not None and holder != silent and (holder.alive() or holder.must_be_watched()):
                     raise _locked(self.storage, holder)
                 if holder is not None:
                     _logger.info("took over the lock of process %s on %s", holder.owner.pid, holder.owner.host)
@@ -265,6 +278,19 @@ class StorageLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+    def _silent_holder(self, stored: Record) -> LockHolder | None:
+        """Returns the holder that must be watched and shows no sign of life; waits for one by this machine's clock."""
+        holder = _parsed(stored.read())
+        if holder is None or not holder.must_be_watched():
+            return None
+        began = time.monotonic()
+        while (seconds := time.monotonic() - began) < WATCH_SECONDS:
+            time.sleep(min(1.0, WATCH_SECONDS - seconds))
+            if _parsed(stored.read()) != holder:
+                _logger.warning("the clocks of %s and of this machine differ: synchronize them", holder.owner.host)
+                return None
+        return holder
 
     def _beat(self) -> None:
         while self.held and not self._stop.is_set():

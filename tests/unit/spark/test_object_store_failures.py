@@ -54,6 +54,23 @@ DENIED = "java.nio.file.AccessDeniedException"
             "OBJECT_STORE_ACCESS_DENIED",
             {"detail": "s3a://lake/x: software.amazon.awssdk.services.s3.model.S3Exception: (Status Code: 403)"},
         ),
+        *(
+            ([(f"{S3A}{kind}", words), ("software.amazon.awssdk.services.s3.model.S3Exception", words)], name, facts)
+            for kind, words, name, facts in (
+                (
+                    "AWSBadRequestException",
+                    "The provided token has expired. (Service: S3, Status Code: 400):ExpiredToken",
+                    "OBJECT_STORE_CREDENTIALS_EXPIRED",
+                    {"detail": "The provided token has expired. (Service: S3, Status Code: 400):ExpiredToken"},
+                ),
+                (
+                    "AWSRedirectException",
+                    "Received permanent redirect response to [eu-west-1].",
+                    "OBJECT_STORE_WRONG_REGION",
+                    {"detail": "Received permanent redirect response to [eu-west-1].", "region": "eu-west-1"},
+                ),
+            )
+        ),
         ([(f"{S3A}AWSClientIOException", "no answer")], "STORAGE_FAILED", {"detail": "no answer"}),
         *(
             ([(f"{S3A}AWSClientIOException", "outer"), (SDK, words)], "OBJECT_STORE_TLS_FAILED", {"detail": words})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shlex
 import signal
@@ -114,14 +115,38 @@ def test_a_pid_that_was_reused_holds_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("age", "alive"), [(30, True), (90, False)])
-def test_on_another_machine_the_heartbeat_decides(tmp_path: Path, age: float, *, alive: bool) -> None:
+def test_on_another_machine_the_heartbeat_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, age: float, *, alive: bool
+) -> None:
     with StorageLock(str(tmp_path), LockOwner.current()):
         rewrite(tmp_path, machine="elsewhere", heartbeat=(datetime.now(UTC) - timedelta(seconds=age)).isoformat())
         if alive:
             refused(tmp_path)
         else:
+            monkeypatch.setattr("penstock.storage.lock.WATCH_SECONDS", 0.2)
             with StorageLock(str(tmp_path), OWNER) as other:
                 assert other.held
+
+
+@pytest.mark.parametrize("ahead", [-3600, 3600], ids=["behind", "ahead"])
+def test_clock_of_another_machine_neither_takes_a_living_lock_nor_keeps_a_dead_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ahead: float
+) -> None:
+    def beat(counted: int) -> None:
+        heartbeat = datetime.now(UTC) + timedelta(seconds=ahead + counted)
+        rewrite(tmp_path, machine="elsewhere", heartbeat=heartbeat.isoformat())
+
+    monkeypatch.setattr("penstock.storage.lock.WATCH_SECONDS", 1.5)
+    with StorageLock(str(tmp_path), LockOwner.current()):
+        beat(0)
+        alive = threading.Timer(0.3, beat, [1])
+        alive.start()
+        with caplog.at_level(logging.WARNING):
+            refused(tmp_path)
+        alive.join()
+        assert "clocks of" in caplog.text
+        with StorageLock(str(tmp_path), OWNER) as other:
+            assert other.held, "nobody has renewed it meanwhile"
 
 
 def test_the_heartbeat_is_renewed(tmp_path: Path) -> None:

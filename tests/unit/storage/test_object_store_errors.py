@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from penstock.errors import SourceLocation
 from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.settings import use_store_settings
 
 PLACE = "s3a://lake/orders"
 NO_BUCKET = """Generic S3 error
@@ -45,7 +49,7 @@ OF_BOTOCORE = "SSL validation failed for https://127.0.0.1:9000/lake/x {}"
         (NO_BUCKET, "OBJECT_STORE_BUCKET_NOT_FOUND", "The specified bucket does not exist (NoSuchBucket)"),
         (
             "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
-            "OBJECT_STORE_BUCKET_NOT_FOUND",
+            "OBJECT_STORE_WRONG_REGION",
             "Received redirect without LOCATION, this normally indicates an incorrectly configured region",
         ),
         (DENIED, "OBJECT_STORE_ACCESS_DENIED", "The AWS Access Key Id does not exist. (InvalidAccessKeyId)"),
@@ -70,6 +74,20 @@ OF_BOTOCORE = "SSL validation failed for https://127.0.0.1:9000/lake/x {}"
                 ("The read operation timed out (ServiceResponseTimeoutError)", "STORAGE_FAILED"),
             )
         ),
+        *(
+            (text, condition, text)
+            for condition, texts in {
+                "OBJECT_STORE_CREDENTIALS_EXPIRED": (
+                    "An error occurred (ExpiredToken) when calling the GetObject operation: The token has expired.",
+                    "When listing objects: AWS Error EXPIRED_TOKEN during ListObjectsV2 operation",
+                    "Error when retrieving token from sso: Token has expired and refresh failed",
+                    "Signature not valid in the specified time frame (403 AuthenticationFailed)",
+                ),
+                "OBJECT_STORE_CLOCK_SKEWED": ("An error occurred (RequestTimeTooSkewed) when calling PutObject",),
+                "OBJECT_STORE_WRONG_REGION": ("AWS Error UNKNOWN (HTTP status 301) during HeadObject operation",),
+            }.items()
+            for text in texts
+        ),
         (NO_KEYS, "OBJECT_STORE_CREDENTIALS_MISSING", "403 Forbidden"),
         (GONE, "STORAGE_FAILED", "Connection refused (os error 111)"),
         (STRANGER, "OBJECT_STORE_TLS_FAILED", "UnknownIssuer"),
@@ -93,6 +111,25 @@ def test_what_the_store_says_has_a_condition(text: str, condition: str, detail: 
     error = object_store_error(PLACE, OSError(text))
     assert error is not None
     assert (error.condition, error.facts["detail"]) == (condition, f"{PLACE}: {detail}")
+
+
+def test_right_region_is_named_with_the_line_of_the_setting(tmp_path: Path) -> None:
+    file = tmp_path / "penstock.yml"
+    file.write_text("name: shop\nspark_conf:\n  spark.hadoop.fs.s3a.endpoint.region: us-east-1\n")
+    use_store_settings(dict, file=SourceLocation(str(file)))
+    try:
+        for text in (
+            "<Code>AuthorizationHeaderMalformed</Code><Message>no</Message><Region>eu-west-1</Region>",
+            "the region 'us-east-1' is wrong; expecting 'eu-west-1'",
+            "HTTP status 301. The configured region is 'us-east-1' while the bucket is located in 'eu-west-1'",
+            "Received permanent redirect response to [eu-west-1]. This likely indicates that the endpoint is wrong",
+        ):
+            error = object_store_error(PLACE, OSError(text))
+            assert error is not None
+            assert (error.condition, error.facts["region"]) == ("OBJECT_STORE_WRONG_REGION", "eu-west-1")
+            assert error.location == SourceLocation(str(file), 3)
+    finally:
+        use_store_settings(dict)
 
 
 def test_what_is_wrong_with_a_table_is_not_the_stores_fault() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError
-from penstock.storage.stores.errors import store_refusal
+from penstock.storage.stores.errors import refusal_by_name, store_refusal
 from penstock.storage.stores.tls_refusals import is_tls_refusal
 
 _KAFKA: Final = "org.apache.kafka.common."
@@ -92,6 +92,11 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
             return ConfigError("OBJECT_STORE_CLIENT_MISSING", scheme=scheme)
         if name == f"{_S3A}UnknownStoreException":
             return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=_words(message))
+    if any(name.startswith((_S3A, _AWS_CLIENT)) or _REFUSED.search(text) for name, text in causes):
+        said = " ".join(text for _, text in causes)
+        words = next((text for _, text in causes if refusal_by_name(text, text) is not None), said)
+        if (named := refusal_by_name(said, _words(words))) is not None:
+            return named
     if any(name.rpartition(".")[2] in _NO_CREDENTIALS and name.startswith(_S3A) for name in names):
         return ConfigError("OBJECT_STORE_CREDENTIALS_MISSING", detail=_words(causes[-1][1].partition(_CHAIN)[0]))
     if refusal := next((text for name, text in causes if name.startswith(_AWS_CLIENT) and is_tls_refusal(text)), None):

@@ -68,6 +68,10 @@ _CONFLICTS = ("Concurrent", "MetadataChangedException", "ProtocolChangedExceptio
 _LOG_FILE = re.compile(r"(?P<table>.+)/_delta_log/(?P<file>[^/]+)")
 _PYTHON_WORKER_DIED = "Python worker exited unexpectedly"
 """How Spark's exception begins; it has no condition."""
+_PYTHON_DIFFERS = re.compile(
+    r"\[PYTHON_VERSION_MISMATCH\] [^\n]*?version: (?P<worker>\d+\.\d+) than that in driver: (?P<driver>\d+\.\d+)"
+)
+"""What a Python worker raises before it runs anything; Spark has the text only."""
 _EXECUTORS_LOST = re.compile(
     r"Job aborted due to stage failure: [^\n]*(?:ExecutorLostFailure|with indeterminate output was failed"
     r"|has failed the maximum allowable number of times)"
@@ -240,6 +244,10 @@ def user_raised(error: BaseException) -> str | None:
 
 def _known_failure(cause: Cause, dataset: str, flow: str) -> PenstockError | None:
     condition = cause.condition or ""
+    if (versions := _PYTHON_DIFFERS.search(cause.message)) is not None:
+        return ConfigError(
+            "PYTHON_VERSION_DIFFERS", dataset=dataset, worker=versions["worker"], driver=versions["driver"]
+        )
     if condition == "USER_RAISED_EXCEPTION" and (start := cause.message.find(FAILURE_MARK)) >= 0:
         return _expectation_failure(cause.message[start + len(FAILURE_MARK) :], dataset)
     for prefixes, name in _STATE_FAILURES.items():

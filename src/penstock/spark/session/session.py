@@ -67,7 +67,7 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
     report_failures_only_once()
-    use_store_settings(lambda: config.spark_conf)
+    use_store_settings(lambda: config.spark_conf, file=config.file)
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
     _running = _Running(launch.driver, after_stop=lambda: _make_archive(launch.archive))

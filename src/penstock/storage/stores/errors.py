@@ -6,10 +6,30 @@ import re
 from typing import Final
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
+from penstock.storage.stores.settings import place_of_setting
 from penstock.storage.stores.tls_refusals import is_tls_refusal
 
+_REGION: Final = "spark.hadoop.fs.s3a.endpoint.region"
+_SAID_OF_ANY: Final = {
+    "OBJECT_STORE_CREDENTIALS_EXPIRED": re.compile(
+        r"Expired-?Token|EXPIRED_TOKEN|RequestExpired|not valid in the specified time frame"
+        r"|\b(?:token|SSO session|credentials?|signature)\b[^.\n]{0,60} (?:is|are|has|have) expired",
+        re.IGNORECASE,
+    ),
+    "OBJECT_STORE_CLOCK_SKEWED": re.compile(
+        r"RequestTimeTooSkewed|REQUEST_TIME_TOO_SKEWED|request time and the (?:current|server's) time is too large"
+    ),
+    "OBJECT_STORE_WRONG_REGION": re.compile(
+        r"PermanentRedirect|permanent redirect|HTTP status 301|Status Code: 301|redirect without LOCATION"
+        r"|AuthorizationHeaderMalformed|region '\S+' is wrong|bucket is located in '"
+    ),
+}
+"""What clients of any store say, whatever the status beside it; before what the status alone means."""
+_RIGHT_REGION: Final = re.compile(
+    r"(?:expecting '|<Region>|located in '|redirect response to (?:region )?\[?)(?P<region>[a-z]{2}[a-z-]*-\d)"
+)
 _NO_BUCKET: Final = re.compile(
-    r"NoSuchBucket|NO_SUCH_BUCKET|PermanentRedirect|HTTP status 301|redirect without LOCATION"
+    r"NoSuchBucket|NO_SUCH_BUCKET"
     r"|ContainerNotFound|ContainerBeingDeleted|InvalidResourceName"
 )
 _NO_CREDENTIALS: Final = re.compile(
@@ -43,6 +63,18 @@ def object_store_error(uri: str, error: BaseException) -> PenstockError | None:
     return refused
 
 
+def refusal_by_name(text: str, detail: str) -> PenstockError | None:
+    """Returns what a store has refused by a name of its own, whichever the client; None for all others."""
+    condition = next((name for name, said in _SAID_OF_ANY.items() if said.search(text)), None)
+    if condition is None:
+        return None
+    if condition != "OBJECT_STORE_WRONG_REGION":
+        return ExternalError(condition, detail=detail)
+    right = _RIGHT_REGION.search(text)
+    region = right["region"] if right else "the bucket's region, which 'aws s3api head-bucket --bucket NAME' shows"
+    return ConfigError(condition, location=place_of_setting(_REGION), detail=detail, region=region)
+
+
 def store_refusal(
     text: str,
     detail: str,
@@ -51,10 +83,12 @@ def store_refusal(
     no_credentials: re.Pattern[str],
     denied: re.Pattern[str],
 ) -> PenstockError | None:
-    """Returns what a store refuses for good, by what its clients say; None where trying again may help.
+    """Returns what a store refuses, by what its clients say; None where it only does not answer.
 
     `detail` is shown to the user; the patterns are how the clients of that store say each.
     """
+    if (named := refusal_by_name(text, detail)) is not None:
+        return named
     if no_bucket.search(text):
         return ConfigError("OBJECT_STORE_BUCKET_NOT_FOUND", detail=detail)
     if no_credentials.search(text):

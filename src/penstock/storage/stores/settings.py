@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Final
+
+from penstock.errors import SourceLocation
 
 S3A_SETTING: Final = "spark.hadoop.fs.s3a."
 """How the settings of S3A begin among those of a session."""
@@ -23,14 +27,17 @@ KERBEROS_SETTING: Final = "spark.kerberos."
 
 _OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING, GCS_SETTING, HDFS_SETTING, KERBEROS_SETTING)
 _settings: Callable[[], Mapping[str, str]] = dict
+_file: SourceLocation | None = None
 
 
-def use_store_settings(spark_conf: Callable[[], Mapping[str, str]]) -> None:
+def use_store_settings(spark_conf: Callable[[], Mapping[str, str]], *, file: SourceLocation | None = None) -> None:
     """Takes over where the settings of a session come from, secrets resolved; those of before are forgotten.
 
-    `spark_conf` is called when a store is first reached: a command that reads none needs no secret.
+    `spark_conf` is called when a store is first reached: a command that reads none needs no secret. `file` is the
+    pipeline file in which people write them.
     """
-    global _settings  # noqa: PLW0603 - one set of settings a process, as Spark has
+    global _settings, _file  # noqa: PLW0603 - one set of settings a process, as Spark has
+    _file = file
     _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(_OF_CLIENTS)})
 
 
@@ -41,3 +48,15 @@ def store_settings() -> Mapping[str, str]:
         ConfigError: SECRET_NOT_FOUND.
     """
     return _settings()
+
+
+def place_of_setting(key: str) -> SourceLocation | None:
+    """Returns the line of the pipeline file with a setting, also with that of one bucket; else the file, if any."""
+    if _file is None:
+        return None
+    name = key.removeprefix(S3A_SETTING)
+    with suppress(OSError):
+        for number, line in enumerate(Path(_file.path).read_text("utf-8", "replace").splitlines(), 1):
+            if line.strip().strip("'\"").startswith(S3A_SETTING) and f".{name}" in line:
+                return SourceLocation(_file.path, number)
+    return _file

@@ -19,8 +19,9 @@ class StoredObject(Protocol):
     """One object, read and written as a whole under the settings of Spark's client; safe for threads.
 
     Each call raises ConfigError OBJECT_STORE_ACCESS_DENIED, OBJECT_STORE_BUCKET_NOT_FOUND,
-    OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_TLS_FAILED or STORAGE_NOT_WRITABLE, and ExternalError STORAGE_FAILED
-    where the store does not answer after three attempts.
+    OBJECT_STORE_CREDENTIALS_MISSING, OBJECT_STORE_TLS_FAILED, OBJECT_STORE_WRONG_REGION or STORAGE_NOT_WRITABLE, and
+    ExternalError OBJECT_STORE_CREDENTIALS_EXPIRED, OBJECT_STORE_CLOCK_SKEWED, or STORAGE_FAILED where the store does
+    not answer after three attempts.
     """
 
     @property

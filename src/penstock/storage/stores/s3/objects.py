@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from penstock.errors import ConfigError, PenstockError
@@ -34,7 +34,8 @@ class S3Object:
         self._place = {"Bucket": bucket, "Key": key}
         self._encryption = _header_arguments(s3_encryption(uri))
         try:
-            self._client = _client(bucket, tuple(sorted(store_settings().items())))
+            self._connect = partial(_client, bucket, tuple(sorted(store_settings().items())))
+            self._connect()
         except ImportError:
             raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, store="S3", extra="s3") from None
 
@@ -63,7 +64,7 @@ class S3Object:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            return cast("Mapping[str, Any]", getattr(self._client, operation)(**self._place, **arguments))
+            return cast("Mapping[str, Any]", getattr(self._connect(), operation)(**self._place, **arguments))
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _OVERTAKEN:
                 raise OvertakenError(self.uri) from error
@@ -73,7 +74,10 @@ class S3Object:
 
 
 def _failure(uri: str, error: Exception) -> PenstockError:
-    return object_store_error(uri, error) or ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error)
+    failure = object_store_error(uri, error) or ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error)
+    if failure.condition == "OBJECT_STORE_CREDENTIALS_EXPIRED":
+        _client.cache_clear()  # the next one reads the files of credentials again, which botocore does once
+    return failure
 
 
 def _header_arguments(encryption: Mapping[str, str]) -> dict[str, str]:
