@@ -97,6 +97,10 @@ class AnalysisCatalog:
                 raise UpstreamFailed(refused)
         return None
 
+    def is_view(self, name: str) -> bool:
+        """Whether the pipeline declares a view of that name."""
+        return isinstance(self.graph.find(name, default_schema=self.default_schema), TemporaryView)
+
     def stored(self, name: str) -> str | None:
         """Returns the path of a table of the storage that the pipeline does not declare."""
         return self.stored_table(Identifier.parse(name, default_schema=self.default_schema))
@@ -120,7 +124,7 @@ class AnalysisCatalog:
                 raise DefinitionError("TIME_TRAVEL_ON_VIEW", name=identifier)
             evaluation.note(Input("view", str(identifier), streaming, dataset=identifier))
             return evaluation.inline(dataset, dataset.function)
-        name = evaluation.source_name(identifier.name) if streaming else None
+        name = evaluation.table_source_name(identifier) if streaming else None
         from_quarantine = owner is not None
         evaluation.note(
             Input("delta", str(identifier), streaming, dataset=read, name=name, from_quarantine=from_quarantine)

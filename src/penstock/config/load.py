@@ -148,7 +148,7 @@ def _build(
         stop_timeout=values.get("stop_timeout", STOP_TIMEOUT),
         strict=values.get("strict", False),
         maintenance=MaintenanceSettings(**_values(values.get("maintenance", {}))),
-        alerts=alert_settings(sections.get("alerts", {}), folder),
+        alerts=alert_settings(sections.get("alerts", {}), folder, values.get("catalog")),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
         audit=audit_settings(_values(values.get("audit", {}))),
@@ -170,7 +170,9 @@ def _event_log(values: Mapping[str, Any]) -> Identifier | None:
                 "CONFIG_MISSING_KEY", location=placed.location, key="event_log.name", example="name: orders_events"
             )
         return None
-    return Identifier(table.get("schema") or values.get("schema", "default"), table["name"])
+    own = values.get("catalog")
+    catalog = table.get("catalog") if own is not None else None  # else it is not known which one is another
+    return Identifier(table.get("schema") or values.get("schema", "default"), table["name"], catalog).within(own)
 
 
 def _retention(values: Mapping[str, Any]) -> float | None:

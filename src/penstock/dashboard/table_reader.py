@@ -90,8 +90,7 @@ def _checks(question: Mapping[str, Any]) -> dict[str, Any]:
 
 def _place(question: Mapping[str, Any]) -> StoredTable:
     """The table's folder in the storage, else where its definition puts it; a copied storage names the old place."""
-    schema, _, name = str(question["name"]).partition(".")
-    identifier = Identifier(schema, name)
+    identifier = Identifier.recorded(str(question["name"]))
     own = StorageLayout(str(question["storage"])).table(identifier)
     declared = question.get("path")
     uri = own if not declared or has_delta_log(own) else str(declared)

@@ -152,29 +152,44 @@ class PipelineRegistry:
         self._unclaimed.clear()
 
     def _settle_catalog(self) -> None:
-        """Leaves the pipeline's own catalog out of all names, and refuses datasets of any other one.
+        """Leaves the pipeline's own catalog out of all names, and every catalog out of those of sinks.
 
-        Without a configured catalog it is the first one that a dataset is declared with.
+        Without a configured catalog it is the one that datasets are declared with; of several one must be chosen.
         """
-        catalogs = (dataset.identifier.catalog for dataset in self._datasets)
-        own = self.default_schema.catalog or next((each for each in catalogs if each is not None), None)
+        own = self.default_schema.catalog or self._only_catalog()
         self.default_schema = DefaultSchema(self.default_schema, own)
         self._refused = {each.within(own) for each in self._refused}
-        self._sinks = [dataclasses.replace(each, identifier=each.identifier.within(own)) for each in self._sinks]
+        self._datasets = [_dataset_within(each, own) for each in self._datasets]
+        datasets = {each.identifier for each in self._datasets}
+        targets = {
+            each.identifier.within(own): Identifier(each.identifier.schema, each.identifier.name)
+            for each in self._sinks
+            if each.identifier.within(own) not in datasets
+        }
+        self._sinks = [
+            dataclasses.replace(each, identifier=Identifier(each.identifier.schema, each.identifier.name))
+            for each in self._sinks
+        ]
         self._flows = [
-            dataclasses.replace(flow, target=flow.target.within(own), function=_within(flow.function, own))
+            dataclasses.replace(
+                flow,
+                target=targets.get(flow.target.within(own), flow.target.within(own)),
+                function=_within(flow.function, own),
+            )
             for flow in self._flows
         ]
-        declared, self._datasets = self._datasets, []
-        for dataset in declared:
-            named = dataclasses.replace(dataset, identifier=dataset.identifier.within(own))
-            if isinstance(named, TemporaryView):
-                named = dataclasses.replace(named, function=_within(named.function, own))
-            if named.identifier.catalog is None:
-                self._datasets.append(named)
-            else:
-                self._refused.add(named.identifier)
-                self.add_error(_in_another_catalog(named, own))
+
+    def _only_catalog(self) -> str | None:
+        first: Dataset | None = None
+        for dataset in self._datasets:
+            catalog = dataset.identifier.catalog
+            if catalog is None:
+                continue
+            first = first or dataset
+            if catalog.casefold() != str(first.identifier.catalog).casefold():
+                self.add_error(_catalog_not_chosen(dataset, first))
+                return None
+        return None if first is None else first.identifier.catalog
 
 
 registration_context: ContextVar[PipelineRegistry | None] = ContextVar("registration_context", default=None)
@@ -196,6 +211,13 @@ def active_registry(name: str) -> PipelineRegistry:
     return registry
 
 
+def _dataset_within(dataset: Dataset, catalog: str | None) -> Dataset:
+    named = dataclasses.replace(dataset, identifier=dataset.identifier.within(catalog))
+    if isinstance(named, TemporaryView):
+        return dataclasses.replace(named, function=_within(named.function, catalog))
+    return named
+
+
 def _within(function: FlowFunction, catalog: str | None) -> FlowFunction:
     """Forgets what USE CATALOG said to a query when it is the pipeline's own catalog."""
     if isinstance(function, SqlQuery) and (function.catalog or "").casefold() == (catalog or "").casefold():
@@ -203,16 +225,15 @@ def _within(function: FlowFunction, catalog: str | None) -> FlowFunction:
     return function
 
 
-def _in_another_catalog(dataset: Dataset, own: str | None) -> DefinitionError:
-    name = dataset.identifier
+def _catalog_not_chosen(dataset: Dataset, first: Dataset) -> DefinitionError:
     return DefinitionError(
-        "DATASET_IN_ANOTHER_CATALOG",
+        "CATALOG_NOT_CHOSEN",
         location=dataset.location,
-        dataset=str(name),
-        name=name,
-        catalog=name.catalog,
-        own=own,
-        short=f"{name.schema}.{name.name}",
+        dataset=str(dataset.identifier),
+        name=dataset.identifier,
+        catalog=dataset.identifier.catalog,
+        other=first.identifier,
+        first=first.identifier.catalog,
     )
 
 

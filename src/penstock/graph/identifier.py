@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from penstock.errors import DefinitionError
@@ -23,17 +25,17 @@ class DefaultSchema(str):
         made.catalog = catalog
         return made
 
-    def using(self, schema: str | None) -> DefaultSchema:
-        """Returns what USE SCHEMA makes of it; None changes nothing."""
-        return DefaultSchema(schema or self, self.catalog)
+    def using(self, schema: str | None, catalog: str | None = None) -> DefaultSchema:
+        """Returns what USE makes of it, None changes nothing; another catalog begins with its schema `default`."""
+        another = None not in (catalog, self.catalog) and str(catalog).casefold() != str(self.catalog).casefold()
+        return DefaultSchema(schema or ("default" if another else self), self.catalog)
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
     """A dataset's full name as the user spelt it: `schema.name`, or `catalog.schema.name` in another catalog.
 
-    Equality and hash ignore case, as Spark's resolution does. `catalog` is None for the pipeline's own: a storage holds
-    one catalog, so an identifier with a catalog is never a dataset of the pipeline or a table of its storage.
+    Equality and hash ignore case, as Spark's resolution does. `catalog` is None for the pipeline's own.
     """
 
     schema: str
@@ -63,6 +65,20 @@ class Identifier:
         schema = parts[-2] if len(parts) > 1 else str(default_schema)
         return cls(schema, parts[-1], catalog).within(own)
 
+    @classmethod
+    def recorded(cls, text: str) -> Identifier:
+        """Reads what `str` makes of an identifier, as the event log has it: three parts begin with a catalog."""
+        if "`" in text:
+            with suppress(DefinitionError):
+                return cls._of_parts(split_name(text))
+        parts = text.split(".")
+        return cls._of_parts(parts if len(parts) == 3 else text.split(".", 1))
+
+    @classmethod
+    def _of_parts(cls, parts: Sequence[str]) -> Identifier:
+        catalog, schema, name = ["", "", *parts][-3:]
+        return cls(schema, name, catalog or None)
+
     def within(self, catalog: str | None) -> Identifier:
         """Returns this name as a pipeline of that catalog knows it: without the catalog if it is the same."""
         if self.catalog is None or catalog is None or self.catalog.casefold() != catalog.casefold():
@@ -89,7 +105,11 @@ class Identifier:
         return self.key < other.key
 
     def __str__(self) -> str:
-        return f"{self.schema}.{self.name}" if self.catalog is None else f"{self.catalog}.{self.schema}.{self.name}"
+        if self.catalog is None:
+            return f"{self.schema}.{self.name}"
+        return ".".join(
+            quoted(part) if set(part) & set(".`") else part for part in (self.catalog, self.schema, self.name)
+        )
 
 
 def split_name(text: str) -> list[str]:

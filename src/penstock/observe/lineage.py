@@ -137,11 +137,11 @@ class Lineage:
 
     def short_labels(self) -> dict[str, str]:
         """Returns the label of each node by its name, without the schema when all datasets share one schema."""
-        schemas = {node.name.partition(".")[0] for node in self.nodes if node.kind is not NodeKind.SOURCE}
+        schemas = {node.name.rpartition(".")[0] for node in self.nodes if node.kind is not NodeKind.SOURCE}
         return {
             node.name: node.label
             if node.kind is NodeKind.SOURCE or len(schemas) > 1 or "." not in node.label
-            else node.label.partition(".")[2]
+            else node.label.rpartition(".")[2]
             for node in self.nodes
         }
 

@@ -12,10 +12,10 @@ from importlib import metadata
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.errors import PenstockError, UpdateRefused, conditions, exhaustion
+from penstock.errors import DefinitionError, PenstockError, UpdateRefused, conditions, exhaustion
 from penstock.errors.text import plural
 from penstock.events import Event, EventLog, EventType, UpdateState, builders, new_update_id, read_events
-from penstock.graph.identifier import DefaultSchema
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import ExcludeDataset, FlowStage, MaintainTable
 from penstock.runtime.flows.accepted_loss import accepted_losses
@@ -32,6 +32,7 @@ from penstock.runtime.reporting.followers import Follower, followed_by
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.storage_state.catalog import StoredCatalog
+from penstock.runtime.storage_state.own_catalog import note_own_catalog
 from penstock.spark.reading.outside import Outside
 from penstock.spark.session.cluster.executors import Cluster
 from penstock.spark.session.session import driver_log
@@ -100,8 +101,8 @@ def run_update(
                 pipeline=config.name,
                 cause=cause,
                 version=metadata.version("penstock"),
-                full_refresh="all" if selection.full_refresh_all else selection.full_refresh,
-                refresh=selection.refresh,
+                full_refresh="all" if selection.full_refresh_all else _full_names(selection.full_refresh, config),
+                refresh=_full_names(selection.refresh, config),
                 continuous=config.keeps_running,
             ),
         )
@@ -168,6 +169,7 @@ def _run(
     reporter.plan(plan)
     if plan.refusals:
         raise UpdateRefused(plan.refusals)
+    note_own_catalog(workspace.layout, graph)
     accepted = accepted_losses(
         accept_data_loss, graph, read_events(config.storage) if accept_data_loss else (), default_schema=names
     )
@@ -228,6 +230,15 @@ def _run(
     state = _final_state(board, stop)
     reporter.update(state, reason=board.errors[0].message if board.errors else None)
     return state, board.errors
+
+
+def _full_names(names: Sequence[str], config: PipelineConfig) -> list[str]:
+    """The names as the log spells those of datasets; what is no name is reported by the selection."""
+    found = []
+    for name in names:
+        with suppress(DefinitionError):
+            found.append(str(Identifier.parse(name, default_schema=config.schema)))
+    return found
 
 
 def _final_state(board: UpdateBoard, stop: threading.Event) -> UpdateState:

@@ -47,6 +47,9 @@ class DatasetCatalog(Protocol):
     ) -> DataFrame:
         """Returns the pipeline's dataset as a DataFrame; inlines a view through `evaluation.inline`."""
 
+    def is_view(self, name: str) -> bool:
+        """Whether the pipeline has a view of that name."""
+
     def stored(self, name: str) -> str | None:
         """Returns the path of a table of the storage that the pipeline does not declare, or None."""
 
@@ -164,6 +167,10 @@ class Evaluation:
                 self._names.add(name.casefold())
                 return name
         raise AssertionError  # pragma: no cover - count() does not end
+
+    def table_source_name(self, table: Identifier) -> str:
+        """As `source_name`, for a table of the pipeline: tables of two catalogs keep names of their own."""
+        return self.source_name(table.name if table.catalog is None else str(table))
 
     def _read_again(self, name: str) -> str:
         """Notes that the query reads a source at one more place, and names the read there."""
@@ -309,7 +316,7 @@ class Evaluation:
         """Puts what USE said before a name without it: the schema only when there is such a table."""
         parts = split_name(name)
         if self._catalog is not None and len(parts) < 3 and parts[0].casefold() != "live":
-            if len(parts) == 1 and _jvm.is_temporary_view(self.spark, name):
+            if len(parts) == 1 and (self.catalog.is_view(name) or _jvm.is_temporary_view(self.spark, name)):
                 return name
             schema = parts[0] if len(parts) > 1 else self._schema or "default"
             return Identifier(schema, parts[-1], self._catalog).sql

@@ -13,6 +13,11 @@ class QualifiedName(Protocol):
     """A dataset's full name; `penstock.graph.Identifier` is one."""
 
     @property
+    def catalog(self) -> str | None:
+        """The catalog's name, None for the pipeline's own."""
+        ...
+
+    @property
     def schema(self) -> str:
         """The schema's name, as spelt."""
         ...
@@ -23,21 +28,11 @@ class QualifiedName(Protocol):
         ...
 
 
-class TableName(QualifiedName, Protocol):
-    """The full name of a table, which can be in another catalog than the pipeline's."""
-
-    @property
-    def catalog(self) -> str | None:
-        """The catalog's name, None for the pipeline's own."""
-        ...
-
-
 class StorageLayout:
     """The URIs of a storage's parts; strings that Spark, DuckDB and `Storage` all accept.
 
     <uri>/tables/<schema>/<name>
     <uri>/checkpoints/<schema>/<name>/<flow>/<generation>[.before-<time>]
-    <uri>/catalogs/<catalog>/<schema>/<name>: tables of other catalogs, in the storage of a test
     <uri>/checkpoints/unfinished.json
     <uri>/changes/<schema>/<name>/<generation>[/snapshots/<flow>]
     <uri>/schemas/<schema>/<name>/<flow>/<source>
@@ -48,20 +43,26 @@ class StorageLayout:
     <uri>/batch: the storage of `run --batch`, with the same parts
     <uri>/maintenance.json
     <uri>/lock.json
+    <uri>/catalog.json
 
-    Names that are equal without regard to case give the same path; characters outside
-    `[a-z0-9_-]` are written as `~` and two hexadecimal digits a byte, so a name can never climb out of its folder. (Not
-    `%`: delta-rs decodes a percent sign in a path and then does not find the folder.)
+    Of a dataset in another catalog than the pipeline's own, `<schema>` is `<catalog>.<schema>`.
+
+    Names that are equal without regard to case give the same path; characters outside `[a-z0-9_-]` are written as `~`
+    and two hexadecimal digits a byte, so a name can never climb out of its folder. (Not `%`: delta-rs decodes a percent
+    sign in a path and then does not find the folder.)
     """
 
     def __init__(self, uri: str) -> None:
         self.uri = uri.rstrip("/") or "/"
 
-    def table(self, identifier: TableName) -> str:
+    @property
+    def tables(self) -> str:
+        """The folder of all tables; `dataset_name` reads the names of the two folders below it."""
+        return self._join("tables")
+
+    def table(self, identifier: QualifiedName) -> str:
         """Returns where the dataset's Delta table is kept unless it declares a path."""
-        if identifier.catalog is not None:
-            return self._join("catalogs", identifier.catalog, identifier.schema, identifier.name)
-        return self._join("tables", identifier.schema, identifier.name)
+        return self._of_dataset("tables", identifier)
 
     def checkpoint(self, identifier: QualifiedName, flow: str, generation: int) -> str:
         """Returns the checkpoint of one generation; a full refresh starts the next one."""
@@ -69,7 +70,7 @@ class StorageLayout:
 
     def checkpoints(self, identifier: QualifiedName, flow: str) -> str:
         """Returns the folder that holds the generations of the flow's checkpoints."""
-        return self._join("checkpoints", identifier.schema, identifier.name, flow)
+        return self._of_dataset("checkpoints", identifier, flow)
 
     def change_log(self, identifier: QualifiedName, generation: int) -> str:
         """Returns where the events of a table of change flows are remembered."""
@@ -81,16 +82,16 @@ class StorageLayout:
 
     def changes(self, identifier: QualifiedName) -> str:
         """Returns the folder that holds the generations of a table's change log."""
-        return self._join("changes", identifier.schema, identifier.name)
+        return self._of_dataset("changes", identifier)
 
     def schemas(self, identifier: QualifiedName, flow: str, source: str) -> str:
         """Returns where Auto Loader keeps the inferred schema of one source of the flow."""
-        return self._join("schemas", identifier.schema, identifier.name, flow, source)
+        return self._of_dataset("schemas", identifier, flow, source)
 
     def notes(self, identifier: QualifiedName) -> tuple[str, ...]:
         """Returns the folders that hold what flows noted: all change logs, all checkpoints, all inferred schemas."""
         parts = ("changes", "checkpoints", "schemas")
-        return tuple(self._join(part, identifier.schema, identifier.name) for part in parts)
+        return tuple(self._of_dataset(part, identifier) for part in parts)
 
     @property
     def scratch(self) -> str:
@@ -121,6 +122,17 @@ class StorageLayout:
     def _root(self) -> str:
         return "" if self.uri == "/" else self.uri
 
+    @property
+    def catalog(self) -> str:
+        """The file that names the catalog of the names without one."""
+        return f"{self._root}/catalog.json"
+
+    def _of_dataset(self, kind: str, identifier: QualifiedName, *parts: str) -> str:
+        schema = encode_part(identifier.schema)
+        if identifier.catalog is not None:
+            schema = f"{encode_part(identifier.catalog)}.{schema}"
+        return "/".join([self._root, kind, schema, *(encode_part(part) for part in (identifier.name, *parts))])
+
     def _join(self, *parts: str) -> str:
         return "/".join([self._root, *(encode_part(part) for part in parts)])
 
@@ -128,6 +140,15 @@ class StorageLayout:
 def encode_part(part: str) -> str:
     """Returns `part` as one path component: case-folded, every unusual byte as `~` and two hexadecimal digits."""
     return _UNSAFE.sub(lambda match: "".join(f"~{byte:02X}" for byte in match.group().encode()), part.casefold())
+
+
+def dataset_name(schema_folder: str, name_folder: str) -> tuple[str, str, str | None]:
+    """Returns schema, name and catalog of the dataset that has these two folders, in lower case.
+
+    The catalog is None for the pipeline's own.
+    """
+    catalog, dot, schema = schema_folder.rpartition(".")
+    return decode_part(schema), decode_part(name_folder), decode_part(catalog) if dot else None
 
 
 def decode_part(component: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.declare.conftest import Load
 
 from penstock.declare import PipelineRegistry, load_pipeline
-from penstock.graph.identifier import DefaultSchema
+from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.rules import check
 from penstock.graph.sql_query import SqlQuery
 
@@ -42,20 +42,43 @@ def test_the_pipelines_own_catalog_is_left_out(load: Load, schema: str) -> None:
     assert registry.default_schema.catalog == registry.graph().catalog == "main"
 
 
-@pytest.mark.parametrize(
-    ("schema", "wrong"), [("shop", "silver.sales.orders"), (DefaultSchema("shop", "Silver"), "bronze.sales.orders")]
-)
-def test_two_catalogs_are_not_merged(load: Load, schema: str, wrong: str) -> None:
-    """Both would be one table `sales.orders`."""
+@pytest.mark.parametrize("own", ["Silver", "bronze", "main"])
+def test_datasets_of_several_catalogs_stay_apart(load: Load, own: str) -> None:
     code = IMPORT + table("bronze.sales.orders") + "@dlt.expect('a', 'b')\n" + table("silver.sales.orders")
-    registry = load(code, default_schema=schema)
-    assert errors(registry) == [("DATASET_IN_ANOTHER_CATALOG", wrong)]
+    registry = load(code, default_schema=DefaultSchema("shop", own))
+    assert errors(registry) == []
+    both = ["bronze.sales.orders", "silver.sales.orders"]
+    assert names(registry) == [each.removeprefix(f"{own.casefold()}.") for each in both]
+    assert [len(each.expectations) for each in registry.datasets] == [0, 1]
+
+
+def test_of_several_catalogs_the_own_one_must_be_chosen(load: Load) -> None:
+    """Else the order of files would say whose tables lie without a catalog."""
+    registry = load(IMPORT + table("a") + table("bronze.sales.orders") + table("Bronze.sales.b") + table("silver.s.c"))
     [error] = registry.errors
-    assert error.facts["short"] == "sales.orders"
+    assert (error.condition, error.dataset) == ("CATALOG_NOT_CHOSEN", "silver.s.c")
+    assert (error.facts["catalog"], error.facts["first"]) == ("silver", "bronze")
     assert error.location is not None
     assert error.location.path == "pipeline.py"
-    assert names(registry) == ["sales.orders"]
-    assert set(map(str, registry.graph().refused)) == {wrong}
+
+
+def test_a_flow_finds_its_table_in_another_catalog(load: Load) -> None:
+    code = "dlt.create_streaming_table('raw.sales.orders')\n@dlt.append_flow(target='RAW.sales.orders')\ndef g(): ...\n"
+    registry = load(IMPORT + "dlt.create_streaming_table('sales.orders')\n" + code, default_schema=MAIN)
+    graph = registry.graph()
+    assert errors(registry) == [("PIPELINE_DATASET_WITHOUT_FLOW", "sales.orders")]
+    assert len(graph.flows_to(Identifier("sales", "orders", "raw"))) == 1
+    assert graph.flows_to(Identifier("sales", "orders")) == ()
+
+
+def test_a_sink_is_in_no_catalog(load: Load) -> None:
+    """Its checkpoint lies where it did."""
+    code = "dlt.create_sink('raw.x.out', 'console')\n@dlt.append_flow(target='raw.x.out')\ndef g(): ...\n"
+    registry = load(IMPORT + table("a") + code, default_schema=MAIN)
+    graph = registry.graph()
+    assert [each.condition for each in check(graph)] == []
+    assert list(graph.sinks) == [Identifier("x", "out")]
+    assert len(graph.flows_to(Identifier("x", "out"))) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,10 +110,9 @@ def test_sql_names_datasets_and_targets_with_their_catalog(tmp_path: Path) -> No
         CREATE FLOW c AS AUTO CDC INTO `Raw`.sales.users FROM STREAM(x) KEYS (id) SEQUENCE BY at;
         CREATE MATERIALIZED VIEW raw.sales.items AS SELECT 1;
     """
-    found = errors(sql(tmp_path, text))
-    assert [each for each in found if each[0] != "FLOW_TARGET_UNKNOWN"] == [
-        ("DATASET_IN_ANOTHER_CATALOG", "raw.sales.items")
-    ]
+    registry = sql(tmp_path, text)
+    assert names(registry) == ["sales.orders", "raw.sales.items"]
+    found = errors(registry)
     assert {(dataset or "").casefold() for condition, dataset in found if condition == "FLOW_TARGET_UNKNOWN"} == {
         "raw.sales.orders",
         "raw.sales.users",
@@ -118,9 +140,13 @@ def test_use_catalog_of_another_one_holds_for_names_without_one(tmp_path: Path) 
         USE CATALOG raw;
         CREATE MATERIALIZED VIEW main.sales.orders AS SELECT * FROM sales.orders;
         CREATE MATERIALIZED VIEW sales.items AS SELECT 1;
+        CREATE MATERIALIZED VIEW plain AS SELECT 1;
+        USE SCHEMA gold;
+        CREATE MATERIALIZED VIEW totals AS SELECT 1;
     """
     registry = sql(tmp_path, text)
-    assert errors(registry) == [("DATASET_IN_ANOTHER_CATALOG", "raw.sales.items")]
+    assert errors(registry) == []
+    assert names(registry) == ["sales.orders", "raw.sales.items", "raw.default.plain", "raw.gold.totals"]
     [query] = [flow.function for flow in registry.flows if flow.target.catalog is None]
     assert isinstance(query, SqlQuery)
     assert query.catalog == "raw"

@@ -123,3 +123,9 @@ def test_order_and_pickling() -> None:
     names = [Identifier("b", "a"), Identifier("A", "z"), Identifier("a", "B")]
     assert [str(name) for name in sorted(names)] == ["a.B", "A.z", "b.a"]
     assert pickle.loads(pickle.dumps(names)) == names
+
+
+@given(st.tuples(PLAIN, PLAIN), st.none() | ANY_PART, ANY_PART)
+def test_a_recorded_name_is_read_as_the_same(name: tuple[str, str], catalog: str | None, part: str) -> None:
+    identifier = Identifier(name[0], name[1] if catalog is None else part, catalog)
+    assert Identifier.recorded(str(identifier)) == identifier

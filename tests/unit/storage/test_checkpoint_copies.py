@@ -73,7 +73,8 @@ def test_manifest_of_a_backup_says_what_was_copied(tmp_path: Path, folder: Check
     backup = read_backup(to)
     [copied] = backup.checkpoints
     assert (backup.uri, backup.storage) == (to, str(tmp_path / "storage"))
-    assert (copied.dataset, copied.flow, copied.generation, copied.query_id) == ("shop.orders", "main", 2, QUERY_ID)
+    assert (copied.catalog, copied.schema, copied.name) == (None, "shop", "orders")
+    assert (copied.flow, copied.generation, copied.query_id) == ("main", 2, QUERY_ID)
     assert (copied.planned, copied.committed, copied.inherited, copied.compared_with) == (2, 1, 0, '{"version": 7}')
     files = _content(Path(to) / PLACE / "2")
     assert files == _content(Path(folder.uri))

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from penstock.graph.identifier import Identifier
 from penstock.storage import StorageLayout
-from penstock.storage.layout import decode_part
+from penstock.storage.layout import dataset_name, decode_part
 
 LAYOUT = StorageLayout("/data/.penstock/")
 ORDERS = Identifier("Shop", "Silver Orders")
@@ -27,8 +27,14 @@ def test_a_table_of_another_catalog_has_another_place() -> None:
     layout = StorageLayout("/srv/s")
     own, raw = Identifier("sales", "orders"), Identifier("Sales", "orders", "Raw")
     dotted = Identifier("raw.sales", "orders")
-    assert layout.table(raw) == "/srv/s/catalogs/raw/sales/orders"
-    assert len({layout.table(each) for each in (own, raw, dotted)}) == 3
+    assert layout.table(raw) == "/srv/s/tables/raw.sales/orders"
+    assert (
+        layout.notes(raw)[1] == layout.checkpoints(raw, "x").removesuffix("/x") == "/srv/s/checkpoints/raw.sales/orders"
+    )
+    for place in (layout.table, layout.changes, lambda each: layout.schemas(each, "f", "s")):
+        assert len({place(each) for each in (own, raw, dotted)}) == 3
+    for each in (own, raw, dotted):
+        assert Identifier(*dataset_name(*layout.table(each).split("/")[-2:])) == each
 
 
 def test_a_uri_keeps_its_scheme() -> None:

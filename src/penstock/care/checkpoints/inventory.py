@@ -18,7 +18,7 @@ from penstock.observe.log.followed_log import Definitions
 from penstock.observe.stored.tables import list_tables
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
-from penstock.storage.layout import decode_part
+from penstock.storage.layout import dataset_name, decode_part
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -202,7 +202,7 @@ class Inventory:
             if not schema.is_directory:
                 continue
             for dataset in self.storage.list(f"{root}/{schema.name}"):
-                identifier = Identifier(decode_part(schema.name), decode_part(dataset.name))
+                identifier = Identifier(*dataset_name(schema.name, dataset.name))
                 flows = self.storage.list(f"{root}/{schema.name}/{dataset.name}") if dataset.is_directory else []
                 found[identifier] = [decode_part(flow.name) for flow in flows if flow.is_directory]
         return found

@@ -33,15 +33,15 @@ def plan_restore(
 
 def _named(backup: Backup, names: Iterable[str], default_schema: str) -> Iterator[CopiedCheckpoint]:
     for name in names:
-        found = [each for each in backup.checkpoints if is_called(_dataset(each), each.flow, name, default_schema)]
+        found = [each for each in backup.checkpoints if is_called(dataset_of(each), each.flow, name, default_schema)]
         if not found:
-            there = ", ".join(flow_label(_dataset(each), each.flow) for each in backup.checkpoints)
+            there = ", ".join(flow_label(dataset_of(each), each.flow) for each in backup.checkpoints)
             raise ConfigError("CHECKPOINT_NOT_FOUND", name=name, storage=backup.uri, hint=f"There are: {there}.")
         yield from found
 
 
 def _judged(inventory: Inventory, copied: CopiedCheckpoint, *, force: bool) -> Restoration:
-    record = inventory.records.of(_dataset(copied), copied.flow)
+    record = inventory.records.of(dataset_of(copied), copied.flow)
     current = _current(inventory, record, copied)
     stored = _check_rows_before(inventory, record, copied)
     last = _newest_written(inventory, record, copied, current, stored)
@@ -101,5 +101,6 @@ def _newest_written(
     return max((batch for batch in found if batch is not None), default=None)
 
 
-def _dataset(copied: CopiedCheckpoint) -> Identifier:
-    return Identifier(copied.schema, copied.name)
+def dataset_of(copied: CopiedCheckpoint) -> Identifier:
+    """Returns the full name of the dataset that the checkpoint's flow fills."""
+    return Identifier(copied.schema, copied.name, copied.catalog)

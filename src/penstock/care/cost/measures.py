@@ -130,7 +130,7 @@ def with_stored_partitions(measured: Measured, storage_uri: str) -> Measured:
         stored = None
         if flow.activity.state_operators:
             with suppress(PenstockError):
-                stored = stored_partitions(layout, Identifier.parse(flow.dataset, default_schema=""), flow.flow)
+                stored = stored_partitions(layout, Identifier.recorded(flow.dataset), flow.flow)
         flows.append(replace(flow, partitions=stored or flow.partitions))
     return replace(measured, flows=tuple(flows))
 

@@ -181,8 +181,8 @@ def catching_up(flows: Iterable[FlowLoad]) -> Iterator[str]:
 def short_names(datasets: Iterable[DatasetStatus]) -> dict[str, str]:
     """Returns the datasets' names, without their schema when all share one."""
     names = [dataset.name for dataset in datasets]
-    one_schema = len({name.partition(".")[0] for name in names}) == 1
-    return {name: clean((one_schema and name.partition(".")[2]) or name) for name in names}
+    one_schema = len({name.rpartition(".")[0] for name in names}) == 1
+    return {name: clean((one_schema and name.rpartition(".")[2]) or name) for name in names}
 
 
 def accounts_line(status: PipelineStatus) -> str | None:

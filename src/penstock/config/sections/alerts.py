@@ -233,14 +233,22 @@ ALERTS = Section(
 )
 
 
-def alert_settings(values: Mapping[str, Any], folder: Path) -> AlertSettings:
-    """Returns the settings of the values of a file's section `alerts`; paths in it are relative to `folder`."""
-    tables = {name: TableAlerts(**table) for name, table in (values.get("tables") or {}).items()}
+def alert_settings(values: Mapping[str, Any], folder: Path, catalog: str | None = None) -> AlertSettings:
+    """Returns the settings of the values of a file's section `alerts`; paths in it are relative to `folder`.
+
+    Names of tables may begin with the pipeline's own `catalog`.
+    """
+    tables = {_without(catalog, name): TableAlerts(**table) for name, table in (values.get("tables") or {}).items()}
     destinations = tuple(
         Destination(name, _way(destination, folder)) for name, destination in (values.get("destinations") or {}).items()
     )
     optional = {"keep_firing_for": values["keep_firing_for"]} if "keep_firing_for" in values else {}
     return AlertSettings(tables, destinations, **optional)
+
+
+def _without(catalog: str | None, name: str) -> str:
+    own = f"{catalog}.".casefold()
+    return name[len(own) :] if name.count(".") == 2 and name.casefold().startswith(own) else name
 
 
 def _way(destination: Mapping[str, Any], folder: Path) -> Webhook | Email | Command:

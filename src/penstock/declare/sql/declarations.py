@@ -115,6 +115,5 @@ class SqlDeclarations:
         self.registry.add_flow(kind(name=name, target=target, function=function, location=location, **options))
 
     def _identifier(self, name: str) -> Identifier:
-        return Identifier.parse(
-            name, default_schema=self.registry.default_schema.using(self.schema), catalog=self.catalog
-        )
+        default_schema = self.registry.default_schema.using(self.schema, self.catalog)
+        return Identifier.parse(name, default_schema=default_schema, catalog=self.catalog)

@@ -110,10 +110,9 @@ class SqlScript:
         registry.add_error(error)
 
     def _identifier(self, name: str, registry: PipelineRegistry) -> Identifier | None:
+        default_schema = registry.default_schema.using(self._schema, self._catalog)
         try:
-            return Identifier.parse(
-                name, default_schema=registry.default_schema.using(self._schema), catalog=self._catalog
-            )
+            return Identifier.parse(name, default_schema=default_schema, catalog=self._catalog)
         except DefinitionError:
             return None
 

@@ -99,7 +99,7 @@ class FlowRecords(SummedProjection):
     def take(self, event: Event, fact: FlowFact | None) -> None:
         """As `apply`, for an event of which `FlowFacts` made `fact`."""
         for key, totals in totals_of(event, self.PART):
-            record = self._records.setdefault(key, FlowRecord(_identifier(key[0]), key[1]))
+            record = self._records.setdefault(key, FlowRecord(Identifier.recorded(key[0]), key[1]))
             record.read, record.was_reset = total(totals, "read"), totals.get("began_anew") is True
             record.settings = {str(name): str(value) for name, value in (mapping(totals, "settings") or {}).items()}
         name = event.origin.dataset_name
@@ -107,7 +107,7 @@ class FlowRecords(SummedProjection):
             return
         match event.event_type:
             case EventType.SINK_DEFINITION:
-                self.sinks.add(_identifier(name))
+                self.sinks.add(Identifier.recorded(name))
             case EventType.FLOW_DEFINITION:
                 self._define(event, name)
             case EventType.USER_ACTION:
@@ -119,7 +119,7 @@ class FlowRecords(SummedProjection):
                 if fact.progress is not None:
                     progress = fact.progress
                     # The end of a log may have batches without the flow's definition.
-                    record = self._records.setdefault(key, FlowRecord(_identifier(name), fact.flow))
+                    record = self._records.setdefault(key, FlowRecord(Identifier.recorded(name), fact.flow))
                     written = record.written
                     written[progress.batch_id] = _rows_of(progress)
                     record.read += progress.num_input_rows
@@ -133,8 +133,8 @@ class FlowRecords(SummedProjection):
             for record in self._records.values():
                 record.declared = False
         definition, flow = details_of(event), event.origin.flow_name or name
-        record = self._records.setdefault(flow_key(name, flow), FlowRecord(_identifier(name), flow))
-        record.dataset, record.flow, record.declared = _identifier(name), flow, True
+        record = self._records.setdefault(flow_key(name, flow), FlowRecord(Identifier.recorded(name), flow))
+        record.dataset, record.flow, record.declared = Identifier.recorded(name), flow, True
         record.flow_type = str(definition.get("flow_type"))
         record.query = record.flow_type in _QUERIES and not definition.get("once")
         record.stateful = bool(definition.get("stateful") or definition.get("watermark"))
@@ -151,7 +151,7 @@ class FlowRecords(SummedProjection):
                 self._forget(name, None)
             case action if action == RESET:
                 flow = event.origin.flow_name or name
-                self._records.setdefault(flow_key(name, flow), FlowRecord(_identifier(name), flow))
+                self._records.setdefault(flow_key(name, flow), FlowRecord(Identifier.recorded(name), flow))
                 self._forget(name, event.origin.flow_name)
             case action if action == REWIND:
                 batch = (mapping(details_of(event), "arguments") or {}).get("to_batch")
@@ -175,8 +175,3 @@ def _rows_of(progress: BatchProgress) -> int:
     if progress.num_upserted_rows is None:
         return progress.num_output_rows
     return progress.num_upserted_rows + (progress.num_deleted_rows or 0)
-
-
-def _identifier(name: str) -> Identifier:
-    schema, _, table = name.partition(".")
-    return Identifier(schema, table)

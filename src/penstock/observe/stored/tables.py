@@ -18,7 +18,7 @@ from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.table import has_delta_log, open_delta_table, query_rows, readable
-from penstock.storage.layout import decode_part
+from penstock.storage.layout import dataset_name
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
@@ -65,20 +65,18 @@ def _possible_tables(storage_uri: str, events: Iterable[Event]) -> dict[Identifi
     found: dict[Identifier, StoredTable] = {}
     storage = Storage(storage_uri)
     layout = StorageLayout(storage_uri)
-    tables = f"{layout.uri}/tables"
-    for schema in storage.list(tables):
+    for schema in storage.list(layout.tables):
         if not schema.is_directory:
             continue
-        for table in storage.list(f"{tables}/{schema.name}"):
-            identifier = Identifier(decode_part(schema.name), decode_part(table.name))
+        for table in storage.list(f"{layout.tables}/{schema.name}"):
+            identifier = Identifier(*dataset_name(schema.name, table.name))
             if table.is_directory and has_delta_log(layout.table(identifier)):
                 found[identifier] = StoredTable(identifier, layout.table(identifier))
     for event in events:
         definition = event.details.get("dataset_definition") or {}
         if event.event_type is not EventType.DATASET_DEFINITION or definition.get("dataset_type") not in _STORED:
             continue
-        schema_name, _, name = str(definition.get("dataset")).partition(".")
-        identifier = Identifier(schema_name, name)
+        identifier = Identifier.recorded(str(definition.get("dataset")))
         own = layout.table(identifier)
         uri = str(definition.get("path") or own)
         if identifier in found and uri.endswith(own.removeprefix(layout.uri)):
@@ -164,8 +162,7 @@ def find_companion_table(
 def _defines_sink(event: Event, wanted: Identifier) -> bool:
     if event.event_type is not EventType.SINK_DEFINITION:
         return False
-    schema, _, name = str((event.details.get("sink_definition") or {}).get("dataset")).partition(".")
-    return Identifier(schema, name) == wanted
+    return Identifier.recorded(str((event.details.get("sink_definition") or {}).get("dataset"))) == wanted
 
 
 def read_table(

@@ -248,7 +248,7 @@ class _ReadSoFar(StoredCatalog):
         for option in options:
             if option.casefold() not in _LIMITS:
                 raise _refusal(self.target, f"it reads {identifier} with the option '{option}'")
-        version = self._newest(self.offsets.get(evaluation.source_name(identifier.name)))
+        version = self._newest(self.offsets.get(evaluation.table_source_name(identifier)))
         if version is None:
             raise _refusal(self.target, f"it has not read {identifier} up to the end of a version; run it again")
         reader = evaluation.spark.read.format("delta").option("versionAsOf", version)

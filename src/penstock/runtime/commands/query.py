@@ -166,6 +166,10 @@ class ReaderCatalog:
         path = self._place(identifier)
         return identifier if path is not None and _protection(identifier, path) is not None else None
 
+    def is_view(self, name: str) -> bool:
+        """A reader knows no views of the pipeline."""
+        return False
+
     def stored(self, name: str) -> str | None:
         """Returns the path of an open table."""
         return self._place(Identifier.parse(name, default_schema=self.default_schema))

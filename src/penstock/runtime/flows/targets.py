@@ -125,9 +125,9 @@ def _path_of(table: str, sink: FormatSink, services: FlowQueries) -> str | None:
     """Where the Delta table of that name is, or will be, in the storage; None for one of Spark's catalog."""
     names = DefaultSchema(sink.identifier.schema, services.graph.catalog)
     identifier = Identifier.parse(table, default_schema=names)
-    if identifier.catalog is not None:
-        return None
-    if stored_table(services.layout, identifier) is None and services.spark.catalog.tableExists(table):
+    if stored_table(services.layout, identifier) is None and (
+        identifier.catalog is not None or services.spark.catalog.tableExists(table)
+    ):
         return None
     return services.layout.table(identifier)
 

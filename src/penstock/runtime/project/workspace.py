@@ -28,6 +28,7 @@ from penstock.plan.selection import RefreshSelection, ResolvedSelection
 from penstock.plan.stages import MaintainTable, UpdatePlan
 from penstock.plan.state import StateSnapshot
 from penstock.runtime.storage_state.catalog import module_catalog, published_table
+from penstock.runtime.storage_state.own_catalog import check_own_catalog
 from penstock.runtime.storage_state.state import snapshot, table_paths
 from penstock.runtime.storage_state.stream_notes import runs_complete
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -167,6 +168,7 @@ class Workspace:
             raise PipelineInvalid([*errors, *invalid.errors], invalid.downstream) from None
         errors += pipeline_trigger(resolved, config.trigger)
         errors += _event_log_name(resolved, config)
+        errors += _in_session_catalog(resolved, self.spark)
         if errors:
             raise PipelineInvalid(errors)
         try:
@@ -207,6 +209,7 @@ class Workspace:
         Raises:
             ConfigError, StateError: the selection or the storage does not allow it.
         """
+        check_own_catalog(self.layout, graph)
         if self.config.batch_of is not None:
             selection = selection.as_full_refresh()
         chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))
@@ -227,6 +230,13 @@ class Workspace:
     def paths(self, graph: ResolvedGraph) -> dict[Identifier, str]:
         """Returns where each table of the pipeline lies."""
         return table_paths(graph, self.layout, self.settings(persist=False))
+
+
+def _in_session_catalog(graph: ResolvedGraph, spark: SparkSession) -> Iterator[PenstockError]:
+    """Refuses datasets in a catalog of the session, whose tables are not the storage's."""
+    for name in graph.order:
+        if name.catalog is not None and spark.conf.get(f"spark.sql.catalog.{name.catalog}", None) is not None:
+            yield graph.dataset(name).error("DATASET_IN_SESSION_CATALOG", name=name, catalog=name.catalog)
 
 
 def _event_log_name(graph: ResolvedGraph, config: PipelineConfig) -> Iterator[PenstockError]:

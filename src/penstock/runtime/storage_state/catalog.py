@@ -36,6 +36,10 @@ class StoredCatalog:
         owner = self._owner(identifier)
         return None if owner is None else quarantine_of(owner)
 
+    def is_view(self, name: str) -> bool:
+        """Whether the pipeline declares a view of that name."""
+        return Identifier.parse(name, default_schema=self.default_schema) in self.graph.views
+
     def stored(self, name: str) -> str | None:
         """Returns the path of a table of the storage that the pipeline does not declare."""
         return stored_table(self.layout, Identifier.parse(name, default_schema=self.default_schema))
@@ -55,7 +59,7 @@ class StoredCatalog:
         if not streaming:
             evaluation.note(Input("delta", str(identifier), streaming, dataset=read, from_quarantine=from_quarantine))
             return spark.read.format("delta").options(**options).load(path)
-        name = evaluation.source_name(identifier.name)
+        name = evaluation.table_source_name(identifier)
         evaluation.note(
             Input("delta", str(identifier), streaming, dataset=read, name=name, from_quarantine=from_quarantine)
         )

@@ -32,7 +32,7 @@ from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import numbers_in
 from penstock.storage.delta.table import is_delta_table, open_delta_table
-from penstock.storage.layout import decode_part
+from penstock.storage.layout import dataset_name
 
 
 def table_paths(graph: ResolvedGraph, layout: StorageLayout, settings: EvaluationSettings) -> dict[Identifier, str]:
@@ -196,9 +196,9 @@ def _undeclared(layout: StorageLayout, paths: Mapping[Identifier, str], pipeline
 def table_names(layout: StorageLayout) -> Iterator[Identifier]:
     """Yields the names of the folders for tables, in lower case."""
     storage = Storage(layout.uri)
-    for schema in storage.list(f"{layout.uri}/tables"):
+    for schema in storage.list(layout.tables):
         for table in storage.list(schema.uri) if schema.is_directory else ():
-            yield Identifier(decode_part(schema.name), decode_part(table.name))
+            yield Identifier(*dataset_name(schema.name, table.name))
 
 
 def is_private(path: str) -> bool:

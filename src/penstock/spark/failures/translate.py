@@ -125,9 +125,9 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
         # Spark's own catalog knows no third part of a name: there, a name with one is simply not found.
         if condition in {"TABLE_OR_VIEW_NOT_FOUND", "REQUIRES_SINGLE_PART_NAMESPACE"}:
             name = str(parameters.get("relationName") or parameters.get("identifier", "")).replace("`", "")
-            suggestion = _own_table_of(name, known) or did_you_mean(
+            suggestion = _in_other_catalog(name, known) or did_you_mean(
                 name.rpartition(".")[2],
-                [each.rpartition(".")[2] for each in known],
+                [each.rpartition(".")[2] for each in known if each.count(".") == 1],
                 also="Declare it, or check the name of the existing table.",
             )
             return DefinitionError("TABLE_OR_VIEW_NOT_FOUND", name=name, suggestion=suggestion)
@@ -158,13 +158,27 @@ def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | 
     return None
 
 
-def _own_table_of(name: str, known: Iterable[str]) -> str:
-    """Returns the hint at the dataset that has a name but for its catalog; empty when there is none."""
-    catalog, _, rest = name.partition(".")
-    own = next((each for each in known if each.casefold() == rest.casefold() and "." in each), None)
-    if own is None:
-        return ""
-    return f"Did you mean '{own}'? '{catalog}' is neither the catalog of this pipeline nor one of the session."
+def _in_other_catalog(name: str, known: Iterable[str]) -> str:
+    """Returns the hint at the dataset that has a name but for its catalog, or a similar one in a catalog.
+
+    Empty when there is none.
+    """
+    known = tuple(known)
+    alike = [each for each in known if _without_catalog(each) == _without_catalog(name) and "." in each]
+    if not alike:
+        return did_you_mean(name, [each for each in known if each.count(".") == 2])
+    catalogs = {each.partition(".")[0].casefold() for each in known if each.count(".") == 2}
+    catalog = name.partition(".")[0] if name.count(".") == 2 else None
+    nowhere = (
+        ""
+        if catalog is None or catalog.casefold() in catalogs
+        else (f" '{catalog}' is neither a catalog of this pipeline nor one of the session.")
+    )
+    return f"Did you mean '{alike[0]}'?{nowhere}"
+
+
+def _without_catalog(name: str) -> str:
+    return ".".join(name.casefold().split(".")[-2:])
 
 
 def translate_failure(error: BaseException, *, dataset: str, flow: str) -> PenstockError:

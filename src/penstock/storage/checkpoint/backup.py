@@ -60,11 +60,7 @@ class CopiedCheckpoint:
     inherited: int | None
     compared_with: str | None
     files: tuple[CopiedFile, ...]
-
-    @property
-    def dataset(self) -> str:
-        """The full name of the dataset that the flow fills."""
-        return f"{self.schema}.{self.name}"
+    catalog: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +82,7 @@ class CheckpointToCopy:
     flow: str
     generation: int
     folder: CheckpointFolder
+    catalog: str | None = None
 
 
 def write_backup(to: str, storage: Storage, checkpoints: Iterable[CheckpointToCopy]) -> Backup:
@@ -121,6 +118,7 @@ def write_backup(to: str, storage: Storage, checkpoints: Iterable[CheckpointToCo
                 each.folder.inherited_batch(),
                 storage.read_text(note) if storage.exists(note) else None,
                 files,
+                each.catalog,
             )
         )
     backup = Backup(target.uri, datetime.now(UTC).isoformat(timespec="seconds"), storage.uri, tuple(copied))

@@ -45,7 +45,9 @@ def backup(
         for finding in verify(inventory, chosen, ()).findings:
             raise finding
         copied = [
-            CheckpointToCopy(each.dataset.schema, each.dataset.name, each.flow, each.generation, each.folder)
+            CheckpointToCopy(
+                each.dataset.schema, each.dataset.name, each.flow, each.generation, each.folder, each.dataset.catalog
+            )
             for each in chosen
         ]
         made = write_backup(to, inventory.storage, copied)
@@ -75,13 +77,13 @@ def restore(
     does, and they are written twice, unless the table has been taken back as well. Change flows and complete flows
     come to the same rows in any case.
     """
-    from penstock.care.checkpoints.restoring import plan_restore
+    from penstock.care.checkpoints.restoring import dataset_of, plan_restore
     from penstock.storage.checkpoint.backup import read_backup
     from penstock.storage.checkpoint.changes import restore as put_back
 
     found = read_backup(source)
     planned = plan_restore(open_inventory(config), found, flow, default_schema=config.schema, force=force)
-    names = [f"{each.copied.dataset}/{each.copied.flow}" for each in planned]
+    names = [f"{dataset_of(each.copied)}/{each.copied.flow}" for each in planned]
     repeating = [name for name, each in zip(names, planned, strict=True) if each.new_query]
     again = f" {', '.join(repeating)}: rows since then are written again." if repeating else ""
     confirm(f"Put back the checkpoints of {found.created} for {', '.join(names)}?{again}", yes=yes)
@@ -89,11 +91,11 @@ def restore(
         planned = plan_restore(inventory, found, flow, default_schema=config.schema, force=force)
         for each in planned:
             arguments = {"from": found.uri, "force": force}
-            log_action(config, "RESTORE_CHECKPOINT", arguments, each.copied.dataset, each.copied.flow)
+            log_action(config, "RESTORE_CHECKPOINT", arguments, str(dataset_of(each.copied)), each.copied.flow)
         previous = put_back(inventory.storage, found, planned)
     restored = [
         {
-            "dataset": each.copied.dataset,
+            "dataset": str(dataset_of(each.copied)),
             "flow": each.copied.flow,
             "generation": each.copied.generation,
             "last_batch": each.copied.committed,

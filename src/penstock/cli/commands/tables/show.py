@@ -40,7 +40,7 @@ def read_as_reader(
     """
     from penstock.observe.stored.tables import TableRows, external_tables
 
-    statement = [f"SELECT * FROM {quoted(table.schema)}.{quoted(table.name)}"]  # noqa: S608 - names are quoted
+    statement = [f"SELECT * FROM {table.sql}"]  # noqa: S608 - names are quoted
     if version is not None:
         statement.append(f"VERSION AS OF {version}")
     elif timestamp is not None:

@@ -130,7 +130,7 @@ def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
     if rows < len(flows):
         troubled = sorted(flows, key=lambda load: load.status not in trouble and load.falling_behind is None)
         shown = tuple(troubled[:rows])
-    schemas = {load.dataset.partition(".")[0] for load in flows}
+    schemas = {load.dataset.rpartition(".")[0] for load in flows}
     stateful = any(load.state_rows is not None for load in flows)
     state = (("state", True),) if stateful else ()
     return table(
