@@ -7,12 +7,13 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Final
 
+import psutil
 from tests.cli_runner import Running, running
 from tests.faults.nine_flows import NineFlows
 from tests.integration.spark_standalone import SparkStandalone
@@ -119,7 +120,8 @@ class DyingCluster:
     def _executor(self) -> None:
         executors = self._cluster.executors()
         if executors:
-            self._chance.choice(executors).kill()
+            with suppress(psutil.NoSuchProcess):
+                self._chance.choice(executors).kill()
 
     def _worker(self) -> None:
         number = self._chance.choice(WORKERS)
@@ -154,7 +156,8 @@ class DyingCluster:
     def _driver(self) -> None:
         assert self._run is not None
         for each in family(self._run.pid):
-            each.kill()
+            with suppress(psutil.NoSuchProcess):  # a part of the run may end with another that was killed
+                each.kill()
         assert self._run.wait(30).exit_code == -signal.SIGKILL
         self._runs.close()
         self._move()
