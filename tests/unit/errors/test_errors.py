@@ -82,6 +82,8 @@ def test_a_service_that_is_away_is_an_outage() -> None:
     assert away == {
         "EXECUTORS_LOST_DURING_BATCH",
         "KAFKA_LOST",
+        "OBJECT_STORE_CLOCK_SKEWED",
+        "OBJECT_STORE_CREDENTIALS_EXPIRED",
         "KAFKA_UNREACHABLE",
         "KINESIS_REQUEST_FAILED",
         "KINESIS_UNREACHABLE",
