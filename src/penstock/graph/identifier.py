@@ -104,12 +104,14 @@ class Identifier:
     def __lt__(self, other: Identifier) -> bool:
         return self.key < other.key
 
+    @property
+    def dotted(self) -> str:
+        """The parts with dots between them and nothing quoted, as ids of transactions and checkpoints have it."""
+        return ".".join(part for part in (self.catalog, self.schema, self.name) if part is not None)
+
     def __str__(self) -> str:
-        if self.catalog is None:
-            return f"{self.schema}.{self.name}"
-        return ".".join(
-            quoted(part) if set(part) & set(".`") else part for part in (self.catalog, self.schema, self.name)
-        )
+        parts = [part for part in (self.catalog, self.schema, self.name) if part is not None]
+        return ".".join(quoted(part) if set(part) & set(".`") or part != part.strip() else part for part in parts)
 
 
 def split_name(text: str) -> list[str]:

@@ -125,7 +125,14 @@ def test_order_and_pickling() -> None:
     assert pickle.loads(pickle.dumps(names)) == names
 
 
-@given(st.tuples(PLAIN, PLAIN), st.none() | ANY_PART, ANY_PART)
-def test_a_recorded_name_is_read_as_the_same(name: tuple[str, str], catalog: str | None, part: str) -> None:
-    identifier = Identifier(name[0], name[1] if catalog is None else part, catalog)
+@given(ANY_PART, ANY_PART, st.none() | ANY_PART)
+def test_a_recorded_name_is_read_as_the_same(schema: str, name: str, catalog: str | None) -> None:
+    identifier = Identifier(schema, name, catalog)
     assert Identifier.recorded(str(identifier)) == identifier
+
+
+def test_a_dot_in_a_name_makes_no_catalog_of_a_schema() -> None:
+    dotted = Identifier.parse("shop.`a.b`", default_schema="x")
+    assert (str(dotted), dotted.dotted) == ("shop.`a.b`", "shop.a.b")
+    assert Identifier.recorded("shop.a.b") == Identifier("a", "b", "shop")
+    assert Identifier.recorded("shop.a.b.c") == Identifier("shop", "a.b.c")  # as logs of before have it

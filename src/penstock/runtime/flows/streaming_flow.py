@@ -174,7 +174,7 @@ class StreamingFlow:
 
     def _note_stream(self) -> None:
         if self._flow.stream is not None:
-            owner = FlowOwner(self._services.pipeline, str(self._stage.dataset), self._flow.declaration.name)
+            owner = FlowOwner(self._services.pipeline, self._stage.dataset.dotted, self._flow.declaration.name)
             note_stream(self._checkpoint, self._flow.stream, owner)
 
     def _start(

@@ -126,7 +126,7 @@ class CheckpointChecks:
         """The checkpoint of another flow, or a copy of one that is in use."""
         flow, place = stream.flow.declaration, stream.folder.uri
         owner = noted_owner(place)
-        mine = FlowOwner(self.pipeline, str(flow.target), flow.name)
+        mine = FlowOwner(self.pipeline, flow.target.dotted, flow.name)
         if owner is not None and not owner.is_flow(mine):
             yield stream.refusal("CHECKPOINT_FOREIGN", path=place, owner=owner)
             return

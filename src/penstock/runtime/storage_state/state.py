@@ -212,7 +212,7 @@ def is_private(path: str) -> bool:
 
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:
     """Returns the Delta transaction id under which a once-flow writes; a full refresh changes it."""
-    return f"{pipeline}/{target}/{flow}/{generation}"
+    return f"{pipeline}/{target.dotted}/{flow}/{generation}"
 
 
 def open_table(identifier: Identifier, path: str) -> DeltaTable:
