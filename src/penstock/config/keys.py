@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from penstock.config.sections.alerts import ALERTS
 from penstock.config.sections.audit import AUDIT
+from penstock.config.sections.catalogs import CATALOGS
 from penstock.config.sections.lineage import LINEAGE
 from penstock.config.sections.metrics import METRICS
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText, matching
@@ -263,6 +264,12 @@ _SETTINGS = (
         ALERTS,
         "Alerts: what is watched, and where alerts are sent.",
         "{tables: {orders: {freshness: 5 minutes}}}",
+    ),
+    Key(
+        "catalogs",
+        CATALOGS,
+        "Catalogs, by a name of your choice, in which runs register the tables.",
+        "{warehouse: {type: hive, uri: thrift://metastore:9083}}",
     ),
     Key("lineage", LINEAGE, "Where the OpenLineage events of a run are sent.", "{file: lineage.jsonl}"),
     Key(

@@ -26,6 +26,7 @@ from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
 from penstock.config.sections.alerts import alert_settings
 from penstock.config.sections.audit import audit_settings
+from penstock.config.sections.catalogs import catalog_settings
 from penstock.config.sections.lineage import lineage_settings
 from penstock.config.sections.metrics import metrics_settings
 from penstock.config.values.secret import REFERENCE, SecretReference, refer
@@ -151,6 +152,7 @@ def _build(
         alerts=alert_settings(sections.get("alerts", {}), folder, values.get("catalog")),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
+        catalogs=catalog_settings(values_of("catalogs", settings["catalogs"], {})) if "catalogs" in settings else (),
         audit=audit_settings(_values(values.get("audit", {}))),
         event_log=_event_log(values),
         event_log_retention=_retention(values),

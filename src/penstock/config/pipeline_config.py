@@ -11,6 +11,7 @@ from typing import Final
 from penstock.config.files.library import Library, find_source_files
 from penstock.config.sections.alerts import AlertSettings
 from penstock.config.sections.audit import AuditSettings
+from penstock.config.sections.catalogs import HiveMetastore
 from penstock.config.sections.lineage import LineageSettings
 from penstock.config.sections.metrics import MetricsSettings
 from penstock.config.values.secret import REFERENCE, SecretReference, redacted
@@ -93,6 +94,8 @@ class PipelineConfig:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     lineage: LineageSettings = field(default_factory=LineageSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    catalogs: tuple[HiveMetastore, ...] = ()
+    """The catalogs in which runs register the tables."""
     event_log: Identifier | None = None
     """The table that has the event log, too."""
     event_log_retention: float | None = EVENT_LOG_RETENTION

@@ -343,6 +343,35 @@ def maintenance(name: str, done: MaintenanceProgress) -> Built:
     return _with_reason(message, done.kept_because), {"maintenance_progress": asdict(done)}
 
 
+def table_registration(
+    name: str,
+    *,
+    catalog: str,
+    registered_as: str | None,
+    action: Literal["CREATED", "UPDATED", "DEACTIVATED", "REMOVED", "FAILED"],
+    differences: Sequence[str] = (),
+    reason: str | None = None,
+) -> Built:
+    """The entry of a table in a catalog was changed, or could not be: then append it with Level.WARN and the error.
+
+    Args:
+        name: full name of the dataset; empty when the catalog as a whole failed.
+        catalog: its name in the pipeline file.
+        registered_as: the table's name in the catalog.
+        action: what was done.
+        differences: what the catalog said otherwise before, in words.
+        reason: why it failed.
+    """
+    words = {"CREATED": "registered", "UPDATED": "corrected", "DEACTIVATED": "marked as inactive"}
+    words |= {"REMOVED": "removed", "FAILED": "not registered"}
+    subject = f"{_name(name)}: " if name else ""
+    message = f"{subject}{words[action]} in catalog {_name(catalog)}"
+    details = {"dataset": name or None, "catalog": catalog, "registered_as": registered_as, "action": action}
+    return _with_reason(message, reason or "; ".join(differences)), {
+        "table_registration": {**details, "differences": list(differences)}
+    }
+
+
 def hook_progress(hook: str, status: Literal["FAILED", "DISABLED", "DROPPED"], *, reason: str) -> Built:
     """An event hook of the user's failed on an event, was disabled, or missed events."""
     words = {"FAILED": "failed", "DISABLED": "is disabled for this update", "DROPPED": "missed events"}[status]

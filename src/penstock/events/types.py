@@ -23,8 +23,8 @@ class Level(Enum):
 class EventType(Enum):
     """The event types of the DLT event log that Penstock writes, and its own.
 
-    Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `alert`, `alert_delivery` and
-    `compaction`; `cluster_resources` has a state of its own.
+    Those are `accounting`, `late_rows`, `watermark`, `maintenance_progress`, `table_registration`, `alert`,
+    `alert_delivery` and `compaction`; `cluster_resources` has a state of its own.
     """
 
     CREATE_UPDATE = "create_update"
@@ -40,6 +40,7 @@ class EventType(Enum):
     LATE_ROWS = "late_rows"
     WATERMARK = "watermark"
     MAINTENANCE_PROGRESS = "maintenance_progress"
+    TABLE_REGISTRATION = "table_registration"
     HOOK_PROGRESS = "hook_progress"
     ALERT = "alert"
     ALERT_DELIVERY = "alert_delivery"
@@ -55,6 +56,7 @@ _BESIDE_UPDATES: Final = frozenset(
     {
         EventType.USER_ACTION,
         EventType.MAINTENANCE_PROGRESS,
+        EventType.TABLE_REGISTRATION,
         EventType.HOOK_PROGRESS,
         EventType.ALERT,
         EventType.ALERT_DELIVERY,

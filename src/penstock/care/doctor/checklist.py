@@ -143,6 +143,15 @@ def _jars(facts: StorageFacts) -> Outcome:
     return Passed("the jars of this user's cache are as they were locked")
 
 
+def _registration(facts: StorageFacts) -> Outcome:
+    catalogs = () if facts.settings is None else facts.settings.catalogs
+    if not catalogs:
+        return NotApplicable("The pipeline file declares no catalogs.")
+    if not facts.jars_checked:
+        return NotApplicable("The catalogs were not asked.")
+    return Passed(f"the tables are registered in {', '.join(catalogs)}")
+
+
 _PASSED: Final[Mapping[str, Callable[[StorageFacts], Outcome]]] = {
     "checkpoints-sound": _checkpoints,
     "tables-readable": _tables,
@@ -151,6 +160,7 @@ _PASSED: Final[Mapping[str, Callable[[StorageFacts], Outcome]]] = {
     "lock-held": lambda facts: Passed("no run has left its lock" if facts.holder is None else "its run is alive"),
     "run-resources": _resources,
     "jars-unchanged": _jars,
+    "tables-registered": _registration,
     "tables-declared": lambda facts: Passed("each stored table is declared") if facts.tables else NO_TABLE,
     "state-bounded": _state,
     "event-log-readable": lambda _facts: Passed("each line of the event log can be read"),

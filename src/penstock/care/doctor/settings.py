@@ -36,6 +36,7 @@ class SettingsFacts:
         maintenance: whether runs maintain their tables.
         event_log_retention: seconds; None: events are kept for ever.
         storage_access: who may read the storage, as the file says.
+        catalogs: in which tables are registered, by their name in the file.
     """
 
     file: str
@@ -55,6 +56,7 @@ class SettingsFacts:
     maintenance: bool = True
     event_log_retention: float | None = None
     storage_access: str | None = None
+    catalogs: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns what `from_json` reads in another process."""
@@ -104,6 +106,7 @@ def settings_facts(
         maintenance=config.maintenance.automatic,
         event_log_retention=config.event_log_retention,
         storage_access=config.storage_access,
+        catalogs=tuple(each.name for each in config.catalogs),
     )
 
 

@@ -28,4 +28,8 @@ def followers_of(config: PipelineConfig) -> list[Follower]:
         from penstock.openlineage.follower import Lineage
 
         found.append(partial(Lineage, config))
+    if config.catalogs and config.batch_of is None:  # a run as one batch has tables of its own
+        from penstock.registration.follower import Registration
+
+        found.append(partial(Registration, config))
     return found

@@ -44,6 +44,12 @@ def drop(
         print_json({"dropped": str(identifier), "folders": list(folders)})
     else:
         note(f"{identifier} is gone: {', '.join(folders)}")
+    if config.catalogs:
+        from penstock.errors import render
+        from penstock.registration.catalogs import remove_entries
+
+        for removed in remove_entries(config, identifier):
+            note(f"Removed from {removed}" if isinstance(removed, str) else render(removed))
 
 
 def _find(config: PipelineConfig, name: str) -> tuple[Identifier, str | None]:

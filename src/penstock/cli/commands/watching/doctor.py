@@ -52,10 +52,10 @@ def doctor(
     Finds what `checkpoint verify` finds, tables that cannot be opened or are no longer declared, lines of the log that
     were skipped, joins that keep rows for ever and how many, the lock of a process that is gone, a disk that is nearly
     full, a later version of Penstock, jars of this user's cache that have changed, a master without
-    `spark.authenticate`, and a run that has few file descriptors left, too many threads or a large output: exits with
-    3 when any of that is found. The checklist judges reliability, data quality, performance, cost, security and
-    monitoring by the settings, the event log and the tables: pass, fail or not applicable, with the numbers. Changes
-    nothing without --fix.
+    `spark.authenticate`, tables that a catalog has otherwise or not at all, and a run that has few file descriptors
+    left, too many threads or a large output: exits with 3 when any of that is found. The checklist judges reliability,
+    data quality, performance, cost, security and monitoring by the settings, the event log and the tables: pass, fail
+    or not applicable, with the numbers. Changes nothing without --fix.
     """
     if explain is not None:
         _explain(_rule(explain), as_json=as_json)
@@ -80,7 +80,7 @@ def _examine(config: PipelineConfig) -> Examination:
     from penstock.care.doctor.examination import examine
     from penstock.cli.doctor_settings import settings_of
 
-    return examine(config.storage, settings_of(config), also=(*_altered_jars(), *_open_driver(config)))
+    return examine(config.storage, settings_of(config), also=(*_altered_jars(), *_open_driver(config), *_drift(config)))
 
 
 def _altered_jars() -> Iterator[Finding]:
@@ -98,6 +98,15 @@ def _open_driver(config: PipelineConfig) -> Iterator[Finding]:
     error = unauthenticated(config)
     if error is not None:
         yield found("cluster-authentication", error)
+
+
+def _drift(config: PipelineConfig) -> Iterator[Finding]:
+    if config.catalogs:
+        from penstock.care.doctor.rules import found
+        from penstock.registration.drift import registration_drift
+
+        for error in registration_drift(config):
+            yield found("tables-registered", error, where=error.facts.get("table") or error.facts.get("uri"))
 
 
 def _fails(found: Examination, fail_on: FailOn | None) -> bool:

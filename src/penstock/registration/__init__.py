@@ -1,0 +1,1 @@
+"""Tables registered in catalogs, so that other programs find them by name."""

@@ -1,0 +1,1 @@
+"""Registration in a Hive Metastore."""

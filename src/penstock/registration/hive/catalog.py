@@ -1,0 +1,267 @@
+"""Registration in a Hive Metastore, as Spark itself writes the entry of a Delta table at a location."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from penstock.config import HiveMetastore
+from penstock.errors import ExternalError, StateError
+from penstock.graph.identifier import Identifier
+from penstock.registration.catalog import Action, Change
+from penstock.registration.hive.metastore import Metastore, MetastoreError
+from penstock.registration.hive.thrift import ProtocolError, Struct
+from penstock.registration.hive.types import hive_columns
+from penstock.registration.table import Owner, TableRegistration
+
+PIPELINE: Final = "penstock.pipeline"
+STORAGE: Final = "penstock.storage"
+INACTIVE: Final = "penstock.inactive_since"
+_PROVIDER: Final = "spark.sql.sources.provider"
+_COMMENT: Final = "comment"
+_PATH: Final = "path"
+_OF_SPARK: Final = {
+    "spark.sql.sources.schema": '{"type":"struct","fields":[]}',
+    "spark.sql.partitionProvider": "catalog",
+}
+"""Spark leaves the columns of a Delta table to the table's own log."""
+_RESERVED: Final = ("comment", "external", "transactional", "external.table.purge", "spark.sql.")
+"""Beginnings of the names of parameters with a meaning to Hive or Spark; properties of that name stay in the table."""
+
+# Fields of Thrift's structs Table, StorageDescriptor and SerDeInfo.
+_OWNER, _SD, _PARAMETERS, _TYPE = 3, 7, 9, 12
+_COLUMNS, _LOCATION, _SERDE = 1, 2, 7
+_SERDE_PARAMETERS = 3
+
+
+class HiveCatalog:
+    """A metastore in which tables are registered; see `Catalog`."""
+
+    def __init__(self, settings: HiveMetastore, own_catalog: str | None) -> None:
+        self._settings = settings
+        self._own_catalog = own_catalog
+
+    @property
+    def name(self) -> str:
+        """Its name in the pipeline file."""
+        return self._settings.name
+
+    def name_of(self, identifier: Identifier) -> str:
+        """Returns `database.table`, in lower case as Hive has it."""
+        return ".".join(self._name(identifier))
+
+    @contextmanager
+    def connect(self) -> Iterator[_HiveSession]:
+        """Opens a connection; what ends it, within the block too, is CATALOG_NOT_REACHABLE."""
+        try:
+            with Metastore(self._settings.servers) as metastore:
+                yield _HiveSession(metastore, self.name, self._name)
+        except (OSError, ProtocolError) as failure:
+            reason = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
+            raise ExternalError(
+                "CATALOG_NOT_REACHABLE", catalog=self.name, uri=self._settings.uri, reason=reason
+            ) from failure
+
+    def _name(self, identifier: Identifier) -> tuple[str, str]:
+        database = self._settings.schema_of(identifier.schema, identifier.catalog or self._own_catalog)
+        return database, identifier.name.lower()
+
+
+class _HiveSession:
+    """See `Session`."""
+
+    def __init__(self, metastore: Metastore, catalog: str, name_of: Any) -> None:
+        self._metastore = metastore
+        self._catalog = catalog
+        self._name = name_of
+        self._databases: dict[str, str | None] = {}
+
+    def register(self, table: TableRegistration) -> Change | None:
+        database, name = self._name(table.identifier)
+        with self._refusals(table.identifier):
+            existing = self._metastore.table(database, name)
+            if existing is None:
+                self._metastore.create_table(self._new(table, database, name))
+                return Change(Action.CREATED)
+            self._check_owner(table.identifier, existing, table.owner, table.location)
+            wanted = _corrected(existing, table)
+            found = _differences(existing, wanted)
+            if not found:
+                return None
+            self._replace(database, name, wanted)
+            return Change(Action.UPDATED, found)
+
+    def differences(self, table: TableRegistration) -> tuple[str, ...]:
+        database, name = self._name(table.identifier)
+        with self._refusals(table.identifier):
+            existing = self._metastore.table(database, name)
+            if existing is None:
+                return ("there is no such table",)
+            self._check_owner(table.identifier, existing, table.owner, table.location)
+            return _differences(existing, _corrected(existing, table))
+
+    def deactivate(self, identifier: Identifier, owner: Owner) -> Change | None:
+        database, name = self._name(identifier)
+        with self._refusals(identifier):
+            existing = self._metastore.table(database, name)
+            if existing is None or _owner(existing) != owner or INACTIVE in existing.get(_PARAMETERS, {}):
+                return None
+            inactive = copy.deepcopy(existing)
+            inactive[_PARAMETERS][INACTIVE] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._metastore.alter_table(database, name, inactive)
+            return Change(Action.DEACTIVATED)
+
+    def remove(self, identifier: Identifier, owner: Owner) -> bool:
+        database, name = self._name(identifier)
+        with self._refusals(identifier):
+            existing = self._metastore.table(database, name)
+            if existing is None or _owner(existing) != owner:
+                return False
+            self._metastore.drop_table(database, name)
+            return True
+
+    def _new(self, table: TableRegistration, database: str, name: str) -> Struct:
+        serde = {
+            1: None,
+            2: "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
+            3: {"serialization.format": "1"},
+        }
+        place = self._place(database)
+        storage = Struct(
+            {
+                1: [],
+                2: None if place is None else f"{place}/{name}-__PLACEHOLDER__",
+                3: "org.apache.hadoop.mapred.SequenceFileInputFormat",
+                4: "org.apache.hadoop.hive.ql.io.HiveSequenceFileOutputFormat",
+                5: False,
+                6: -1,
+                7: Struct(serde),
+                8: [],
+                9: [],
+                10: {},
+            }
+        )
+        made = {1: name, 2: database, _OWNER: table.owner.pipeline, 4: int(time.time()), 5: 0, 6: 0, _SD: storage}
+        return _corrected(Struct({**made, 8: [], _PARAMETERS: dict(_OF_SPARK), _TYPE: "EXTERNAL_TABLE"}), table)
+
+    def _place(self, database: str) -> str | None:
+        """Creates the database if there is none; returns its folder."""
+        if database not in self._databases:
+            found = self._metastore.database(database)
+            if found is None:
+                self._metastore.create_database(database, "Tables of Penstock")
+                found = self._metastore.database(database)
+            self._databases[database] = None if found is None else found.get(3)
+        return self._databases[database]
+
+    def _replace(self, database: str, name: str, table: Struct) -> None:
+        try:
+            self._metastore.alter_table(database, name, table)
+        except MetastoreError as refused:
+            if refused.kind != "InvalidOperationException":
+                raise
+            # Hive alters no column to another kind of type; the entry of an external table holds no rows.
+            self._metastore.drop_table(database, name)
+            self._metastore.create_table(table)
+
+    def _check_owner(self, identifier: Identifier, existing: Struct, own: Owner, location: str) -> None:
+        owner, place = _owner(existing), _location(existing)
+        if owner == own or (owner is None and same_place(place, location)):
+            return
+        theirs = f"pipeline {owner.pipeline} on {owner.storage}" if owner is not None else "no pipeline of Penstock"
+        raise StateError(
+            "TABLE_REGISTERED_BY_ANOTHER",
+            dataset=str(identifier),
+            catalog=self._catalog,
+            table=".".join(self._name(identifier)),
+            owner=theirs,
+            their_location=place or "no location",
+            own=f"pipeline {own.pipeline} on {own.storage}",
+            own_location=location,
+        )
+
+    @contextmanager
+    def _refusals(self, identifier: Identifier) -> Iterator[None]:
+        try:
+            yield
+        except MetastoreError as refused:
+            raise ExternalError(
+                "TABLE_NOT_REGISTERED",
+                dataset=str(identifier),
+                catalog=self._catalog,
+                table=".".join(self._name(identifier)),
+                reason=f"{refused.kind}: {refused}",
+            ) from refused
+
+
+def same_place(one: str | None, other: str) -> bool:
+    """Whether two locations are one: a path is also a `file:` URI, and a slash at the end says nothing."""
+    return one is not None and _path(one) == _path(other)
+
+
+def _path(location: str) -> str:
+    if location.startswith("file:"):
+        location = "/" + location.removeprefix("file:").lstrip("/")
+    return location.rstrip("/")
+
+
+def _uri(location: str) -> str:
+    """Returns a path as Hadoop spells it, so that readers with another default file system find it."""
+    return f"file:{location}" if location.startswith("/") else location
+
+
+def _owner(table: Struct) -> Owner | None:
+    parameters: Mapping[str, str] = table.get(_PARAMETERS) or {}
+    return Owner(parameters[PIPELINE], parameters.get(STORAGE, "")) if PIPELINE in parameters else None
+
+
+def _location(table: Struct) -> str | None:
+    storage = table.get(_SD) or {}
+    path = ((storage.get(_SERDE) or {}).get(_SERDE_PARAMETERS) or {}).get(_PATH)
+    return path or storage.get(_LOCATION)
+
+
+def _corrected(existing: Struct, table: TableRegistration) -> Struct:
+    """Returns the entry with all that registration decides; what else stands in it stays."""
+    made = copy.deepcopy(existing)
+    parameters, storage = made.setdefault(_PARAMETERS, {}), made[_SD]
+    parameters.update({name: text for name, text in table.properties.items() if not name.lower().startswith(_RESERVED)})
+    parameters.update({PIPELINE: table.owner.pipeline, STORAGE: table.owner.storage, _PROVIDER: "delta"})
+    parameters["EXTERNAL"] = "TRUE"
+    parameters.pop(INACTIVE, None)
+    parameters.pop(_COMMENT, None)
+    if table.comment:
+        parameters[_COMMENT] = table.comment
+    made[_TYPE] = "EXTERNAL_TABLE"
+    storage[_COLUMNS] = hive_columns(table.columns)
+    serde = storage[_SERDE].setdefault(_SERDE_PARAMETERS, {})
+    if not same_place(serde.get(_PATH), table.location):
+        serde[_PATH] = _uri(table.location)
+    return made
+
+
+def _differences(existing: Struct, wanted: Struct) -> tuple[str, ...]:
+    """Returns in words what the entry has otherwise than it should."""
+    found = []
+    if _location(existing) != _location(wanted):
+        found.append(f"location {_location(existing)}")
+    before, after = ({column[1]: column for column in each[_SD][_COLUMNS]} for each in (existing, wanted))
+    found += [f"column {name} is missing" for name in after.keys() - before.keys()]
+    found += [f"column {name} is not in the table" for name in before.keys() - after.keys()]
+    changed = [name for name in before.keys() & after.keys() if _field(before[name]) != _field(after[name])]
+    found += [f"column {name} is {before[name].get(2)}, {before[name].get(3) or 'no comment'}" for name in changed]
+    if not found and list(before) != list(after):
+        found.append("other order of columns")
+    old, new = existing.get(_PARAMETERS) or {}, wanted[_PARAMETERS]
+    found += [f"{name}={old.get(name)}" for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+    if existing.get(_TYPE) != wanted[_TYPE]:
+        found.append(f"type {existing.get(_TYPE)}")
+    return tuple(found)
+
+
+def _field(column: Struct) -> tuple[Any, Any]:
+    return column.get(2), column.get(3) or None

@@ -1,0 +1,54 @@
+"""What is registered of a table: computed from its own log, so that it is what readers find."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from penstock.graph.identifier import Identifier
+from penstock.graph.schema.table_schema import Column, Schema
+from penstock.plan.state import PRIVATE
+from penstock.storage.delta.table import open_delta_table, readable
+
+_OWN = "penstock."
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose tables they are: a pipeline on a storage. Two storages of one pipeline do not share a table."""
+
+    pipeline: str
+    storage: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableRegistration:
+    """One table as catalogs are to know it; `location` is a path or a URI."""
+
+    identifier: Identifier
+    location: str
+    columns: tuple[Column, ...]
+    comment: str | None
+    owner: Owner
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_registration(identifier: Identifier, location: str, owner: Owner) -> TableRegistration | None:
+    """Returns what is to be registered of the table at `location`; None of a private one, and where there is none.
+
+    Raises:
+        StateError: TABLE_NOT_READABLE.
+        ConfigError, ExternalError: as `open_delta_table`.
+    """
+    from deltalake.exceptions import TableNotFoundError
+
+    with readable(str(identifier)):
+        try:
+            table = open_delta_table(location)
+        except TableNotFoundError:
+            return None
+        metadata, schema = table.metadata(), table.schema().to_json()
+    if metadata.configuration.get(PRIVATE) == "true":
+        return None
+    properties = {name: text for name, text in metadata.configuration.items() if not name.startswith(_OWN)}
+    return TableRegistration(identifier, location, Schema(schema).columns, metadata.description, owner, properties)
