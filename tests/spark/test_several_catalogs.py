@@ -157,6 +157,9 @@ def _observed_by_commands(project: PipelineProject) -> None:
     lines = runner.invoke(app, ["events", directory, "--dataset", "SILVER.sales.orders", "--json"]).stdout.splitlines()
     events = [json.loads(line) for line in lines]
     assert {each["origin"]["dataset_name"].casefold() for each in events} == {"silver.sales.orders"}
+    both = "SELECT id, g.amount FROM gold.sales.orders g LEFT JOIN silver.sales.orders USING (id) ORDER BY 1"
+    answer = told("sql", both, directory, "--engine", "duckdb")  # without the deleted rows of a target of changes
+    assert [tuple(row.values()) for row in answer] == [(1, 20), (1, 20), (3, 300), (4, 5)]
     copies = str(project.directory / "copies")
     streams = {"sales.orders", "silver.sales.orders", "gold.sales.orders", "silver.sales.history"}
     assert {
