@@ -6,6 +6,7 @@ As there, a HEAD that is refused has no body, so no reason either.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -40,6 +41,15 @@ class FaultyStore(HttpProxy):
         with self._counting:
             self.refused += 1
         reply(request, refusal)
+
+
+def busy_until(end: float) -> Fault:
+    """The store has no time for any request before `end`, by the monotonic clock."""
+
+    def refuse(_: BaseHTTPRequestHandler) -> Answer | None:
+        return _answer(503, "SlowDown", "Please reduce your request rate.") if time.monotonic() < end else None
+
+    return refuse
 
 
 def expired_but(valid: Callable[[], str]) -> Fault:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +12,15 @@ from pyspark.sql import SparkSession
 from tests.integration.s3_server import S3Server
 from tests.spark.object_stores.test_tables import rows
 from tests.spark.pipeline_project import PipelineProject
-from tests.store_faults import Fault, FaultyStore, clock_ahead, expired_but, in_region
+from tests.store_faults import Fault, FaultyStore, busy_until, clock_ahead, expired_but, in_region
 
 from penstock.errors import PenstockError
 from penstock.spark._jvm import jvm
-from penstock.storage.object_stores.settings import use_store_settings
+from penstock.storage.stores.settings import use_store_settings
 
 _BUCKET = "outages"
 _SETTINGS = ("endpoint", "aws.credentials.provider")
+_RETRIES = ("retry.throttle.limit", "attempts.maximum")
 _PROFILE = "software.amazon.awssdk.auth.credentials.ProfileCredentialsProvider"
 _FILE = "aws.sharedCredentialsFile"
 
@@ -79,7 +81,7 @@ def lake(project: PipelineProject, s3: S3Server, spark: SparkSession, tmp_path: 
         yield made
         front.fault = None
         java.clearProperty(_FILE)
-        for name in _SETTINGS:
+        for name in (*_SETTINGS, *_RETRIES):
             hadoop.unset(f"fs.s3a.bucket.{_BUCKET}.{name}")
         jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()  # the next front has another address
 
@@ -96,5 +98,23 @@ def test_credentials_that_expire_in_mid_run_end_it_and_nothing_is_lost(lake: Lak
     assert error.is_outage
     assert "s3a://" in error.message
     lake.renew("another")
+    assert lake.project.run().errors == ()
+    lake.assert_tables()
+
+
+def test_a_store_that_is_busy_for_a_while_is_waited_for(lake: Lake) -> None:
+    assert lake.run_with(busy_until(time.monotonic() + 5)) == ()
+    assert lake.front.refused > 0
+    lake.assert_tables()
+
+
+def test_a_store_that_stays_busy_ends_the_run_and_nothing_is_lost(lake: Lake) -> None:
+    hadoop = lake.project.spark._jsc.hadoopConfiguration()
+    hadoop.set(f"fs.s3a.bucket.{_BUCKET}.retry.throttle.limit", "2")
+    hadoop.set(f"fs.s3a.bucket.{_BUCKET}.attempts.maximum", "1")
+    jvm(lake.project.spark).org.apache.hadoop.fs.FileSystem.closeAll()  # the next client reads them
+    began = time.monotonic()
+    [error] = lake.run_with(busy_until(began + 3600))
+    assert (error.condition, error.is_outage, time.monotonic() - began < 120) == ("STORAGE_FAILED", True, True)
     assert lake.project.run().errors == ()
     lake.assert_tables()

@@ -241,6 +241,12 @@ DEFAULTS: tuple[Default, ...] = (
         "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
         "the keys of the settings, then the AWS SDK's own chain; S3A's leaves out profiles and web identities",
     ),
+    Default(
+        "spark.hadoop.fs.s3a.retry.throttle.limit",
+        "6",
+        "a store that stays busy (503) is told after one to two minutes, and a flow is retried anyway; Hadoop's own is "
+        "20, and each pause is twice the one before: two weeks",
+    ),
     *(
         Default(
             f"spark.delta.logStore.{scheme}.impl",
