@@ -18,8 +18,8 @@ and `spark.jars` are lists: yours is added to ours. "Spark's own" means that Spa
 
 This page is made from `src/penstock/spark/session/defaults.py` by `python tools/generate_spark_defaults.py`.
 
-| setting | `local[2]` | cluster | reason |
-|---|---|---|---|
+| setting | `local[2]` | standalone cluster | YARN, Kubernetes | reason |
+|---|---|---|---|---|
 """
 PROFILES = """
 ## Profiles
@@ -65,8 +65,8 @@ def _accelerator(each: Accelerator) -> str:
 
 
 def _row(default: Default) -> str:
-    cells = [_cell(default.value_on(Machine.of(master))) for master in ("local[2]", "yarn")]
-    return f"| `{default.key}` | {cells[0]} | {cells[1]} | {default.reason} |\n"
+    cells = [_cell(default.value_on(Machine.of(master))) for master in ("local[2]", "spark://host", "yarn")]
+    return f"| `{default.key}` | {' | '.join(cells)} | {default.reason} |\n"
 
 
 def _cell(value: str | None) -> str:

@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -185,6 +186,24 @@ def test_the_commit_of_another_process_is_never_replaced(disk: Disk, tmp_path: P
             assert commit.read_text() == f"{winner}\n"
             won[winner] += 1
     assert all(won.values()), won
+
+
+def test_a_commit_whose_name_it_has_taken_itself_is_made(disk: Disk, tmp_path: Path) -> None:
+    """NFS repeats a link whose response was lost, and then finds the name taken: by the same file."""
+    commit = tmp_path / "0.json"
+    lines = disk.java.java.util.Collections.nCopies(3_000_000, "a line")
+
+    def link_early() -> None:
+        while not (found := [each for each in tmp_path.iterdir() if each.suffix == ".tmp"]):
+            time.sleep(0.001)
+        os.link(found[0], commit)
+
+    with ThreadPoolExecutor(1) as pool:
+        linked = pool.submit(link_early)
+        disk.log.write(disk.path(commit), lines.iterator(), False, disk.conf)
+        linked.result(10)
+    assert (os.listdir(tmp_path), commit.stat().st_nlink) == (["0.json"], 1)
+    assert commit.stat().st_size == 3_000_000 * len("a line\n")
 
 
 def test_what_a_kill_beside_a_commit_leaves_is_passed_over(spark: SparkSession, tmp_path: Path) -> None:

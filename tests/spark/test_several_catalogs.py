@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.oracle.tables import read_table
 from tests.spark.pipeline_project import PipelineProject
+from tests.unit.dashboard.conftest import client_of
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
@@ -127,6 +128,7 @@ def test_tables_of_the_same_name_stay_apart(project: PipelineProject) -> None:
         assert ask(both.format("silver.sales.orders", own)) == [(3, 4)]
     _observed_by_commands(project)
     _changed_catalog(project)
+    _dropped(project)
 
 
 def _observed_by_commands(project: PipelineProject) -> None:
@@ -155,6 +157,38 @@ def _observed_by_commands(project: PipelineProject) -> None:
     lines = runner.invoke(app, ["events", directory, "--dataset", "SILVER.sales.orders", "--json"]).stdout.splitlines()
     events = [json.loads(line) for line in lines]
     assert {each["origin"]["dataset_name"].casefold() for each in events} == {"silver.sales.orders"}
+    both = "SELECT id, g.amount FROM gold.sales.orders g LEFT JOIN silver.sales.orders USING (id) ORDER BY 1"
+    answer = told("sql", both, directory, "--engine", "duckdb")  # without the deleted rows of a target of changes
+    assert [tuple(row.values()) for row in answer] == [(1, 20), (1, 20), (3, 300), (4, 5)]
+    copies = str(project.directory / "copies")
+    streams = {"sales.orders", "silver.sales.orders", "gold.sales.orders", "silver.sales.history"}
+    assert {
+        each["dataset"].casefold() for each in told("checkpoint", "backup", copies, directory)["checkpoints"]
+    } == streams
+    restored = told("checkpoint", "restore", copies, directory, "--yes")["restored"]
+    assert {each["dataset"].casefold() for each in restored} == streams
+    assert told("checkpoint", "verify", directory)["findings"] == []
+    pages = client_of(str(project.directory / ".penstock"))
+    for name in NAMES:
+        page = pages.get(f"/datasets/{name}")
+        assert (page.status_code, f"<title>{name} " in page.text) == (200, True)
+    assert pages.get("/datasets/copper.sales.orders").status_code == 404
+
+
+def _dropped(project: PipelineProject) -> None:
+    """A table goes with its checkpoints, and those of the same schema and name in other catalogs stay."""
+    project.settings["catalog"] = "bronze"
+    project.write("""
+        @dlt.table(name="bronze.sales.orders")
+        def bronze():
+            return spark.readStream.schema("id INT, amount INT").json("in")
+    """)
+    (project.directory / "more.sql").unlink()
+    done = CliRunner().invoke(app, ["drop", "gold.sales.orders", str(project.directory), "--yes"])
+    assert done.exit_code == 0, done.output
+    left = {name for kind in ("tables", "checkpoints", "changes") for name in folders(project, kind)}
+    assert "gold.sales/orders" not in left
+    assert {"sales/orders", "silver.sales/orders", "gold.sales/joined"} <= left
 
 
 def _changed_catalog(project: PipelineProject) -> None:

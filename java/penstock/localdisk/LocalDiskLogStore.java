@@ -112,7 +112,9 @@ public final class LocalDiskLogStore extends HadoopFileSystemLogStore {
     try {
       Files.createLink(named, written);
     } catch (FileAlreadyExistsException taken) {
-      throw new FileAlreadyExistsException(path.toString());
+      if (!Files.isSameFile(written, named)) { // NFS repeats a link whose response was lost
+        throw new FileAlreadyExistsException(path.toString());
+      }
     } catch (UnsupportedOperationException | FileSystemException noHardLinks) {
       // As Delta's own store for local disks: safe among the threads of this process.
       synchronized (LocalDiskLogStore.class) {

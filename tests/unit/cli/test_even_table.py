@@ -21,7 +21,7 @@ STYLES = st.sampled_from(["", "green", "bold red"])
 def tables(draw: st.DrawFn) -> FastTable:
     columns = draw(st.lists(st.builds(Column, TEXTS, st.booleans(), st.booleans()), min_size=1, max_size=4))
     rows = st.lists(st.tuples(*(st.builds(Cell, TEXTS, STYLES) for _ in columns)), max_size=4)
-    return FastTable(columns, draw(rows), draw(st.integers(0, 1)), draw(st.sampled_from(["", "Title"])))
+    return FastTable(columns, draw(rows), draw(st.integers(0, 1)))
 
 
 def drawn(renderable: object, width: int) -> list[list[tuple[str, str]]]:
@@ -43,3 +43,8 @@ def test_it_looks_as_rich_would_draw_it(table: FastTable, width: int) -> None:
 def test_what_does_not_fit_is_folded(width: int, lines: int) -> None:
     table = FastTable([Column("dataset"), Column("rows", numeric=True)], [[Cell("a_rather_long_name"), Cell("12")]], 0)
     assert len([line for line in drawn(table, width) if line]) == lines + 1
+
+
+def test_a_title_that_is_wider_than_its_table_is_one_line() -> None:
+    table = FastTable([Column("n")], [[Cell("1")]], title="bronze.sales.orders, version 12")
+    assert "".join(sign for sign, _ in drawn(table, 60)[0]) == table.title

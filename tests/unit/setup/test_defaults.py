@@ -58,12 +58,13 @@ def test_the_state_of_small_tables_is_rebuilt_in_one_task_on_every_master() -> N
     assert [snapshot_partitions(each) for each in files] == [1, 1, 2, 50, 50]
 
 
-def test_files_on_local_disks_are_for_local_masters_and_need_the_jar(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = {"spark.hadoop.fs.file.impl", "spark.delta.logStore.file.impl"}
-    assert keys <= session_conf(LOCAL, {}).keys()
-    assert not keys & session_conf(CLUSTER, {}).keys()
+def test_files_are_created_without_processes_where_every_process_gets_the_jar(monkeypatch: pytest.MonkeyPatch) -> None:
+    store, files = "spark.delta.logStore.file.impl", "spark.hadoop.fs.file.impl"
+    managed = Machine.of("yarn")  # its application master reads the settings without having the jar
+    assert [files in session_conf(each, {}) for each in (LOCAL, CLUSTER, managed)] == [True, True, False]
+    assert all(store in session_conf(each, {}) for each in (LOCAL, CLUSTER, managed))
     monkeypatch.setattr(own_classes, "JAR", Path("no.jar"))
-    assert not keys & session_conf(LOCAL, {}).keys()
+    assert not {store, files} & session_conf(LOCAL, {}).keys()
     assert own_classes.own_jars() == []
 
 

@@ -58,10 +58,12 @@ class FastTable:
         return self._width(self.widths())
 
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        """Called by rich with the place that there is."""
+        """Called by rich with the place that there is; the title may be wider than the table."""
+        if self.title:
+            yield Text(self.title, style="table.title")
         widths = self.widths()
         empty = not widths or 0 in widths  # of columns without text rich makes something else
-        if self.title or empty or options.ascii_only or self._width(widths) > options.max_width:
+        if empty or options.ascii_only or self._width(widths) > options.max_width:
             yield self.by_rich()
             return
         blank = " " * self._width(widths)
@@ -86,10 +88,8 @@ class FastTable:
         yield Segment.line()
 
     def by_rich(self) -> Table:
-        """Returns the table that rich lays out, folded to what place there is."""
-        built = Table(
-            box=_BOX, title=self.title or None, title_justify="left", padding=(0, self.gap, 0, 0), pad_edge=False
-        )
+        """Returns the table without its title, as rich lays it out, folded to what place there is."""
+        built = Table(box=_BOX, padding=(0, self.gap, 0, 0), pad_edge=False)
         for column in self.columns:
             built.add_column(
                 Text(column.heading),

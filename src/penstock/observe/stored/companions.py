@@ -12,7 +12,7 @@ from penstock.events.types import Event
 from penstock.graph.companions.late_rows import SECONDS, late_rows_of
 from penstock.graph.companions.quarantine import RULES, quarantine_of
 from penstock.observe.stored.tables import StoredTable, find_companion_table
-from penstock.storage.delta.table import open_delta_table, query_rows
+from penstock.storage.delta.table import open_delta_table, queried_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +88,7 @@ def _select(table: StoredTable, columns: str) -> pa.Table:
     from deltalake.exceptions import DeltaError
 
     try:
-        query = query_rows(open_delta_table(table.uri)).execute(f"SELECT {columns} FROM rows")  # noqa: S608 - constants
-        return pa.table(query.read_all())
+        return queried_rows(open_delta_table(table.uri), f"SELECT {columns} FROM rows")  # noqa: S608 - constants
     except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
         name = str(table.identifier)
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error

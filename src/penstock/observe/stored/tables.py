@@ -17,7 +17,7 @@ from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
-from penstock.storage.delta.table import has_delta_log, open_delta_table, query_rows, readable
+from penstock.storage.delta.table import has_delta_log, open_delta_table, queried_rows, readable
 from penstock.storage.layout import dataset_name
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -184,13 +184,12 @@ def read_table(
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, DATA_FILES_MISSING, TABLE_IS_PROTECTED by a row filter
             or masks.
     """
-    import pyarrow as pa
     from deltalake.exceptions import DeltaError
 
     name = str(table.identifier)
     with readable(name):
         delta = open_delta_table(table.uri)
-    _check_open(table, delta.metadata().configuration)
+    check_open(table, delta.metadata().configuration)
     requested = version if version is not None else timestamp
     if requested is not None:
         newest = delta.version()
@@ -204,8 +203,7 @@ def read_table(
     try:
         # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
         query = f"SELECT * FROM rows{order} LIMIT {int(limit) + 1}"  # noqa: S608 - order is quoted, limit a number
-        batches = query_rows(delta).execute(query)
-        content = pa.table(batches.read_all())
+        content = queried_rows(delta, query)
     except Exception as error:  # the query engine raises plain ones
         if (missing := missing_data_files(delta, table.uri, name)) is not None:
             raise missing from error
@@ -220,8 +218,12 @@ def read_table(
     )
 
 
-def _check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
-    """Refuses a table whose rows or values are not for every reader: what decides is a function of Spark."""
+def check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
+    """Refuses a table whose rows or values are not for every reader: what decides is a function of Spark.
+
+    Raises:
+        StateError: TABLE_IS_PROTECTED, TABLE_PROTECTION_FAILED.
+    """
     name = str(table.identifier)
     try:
         protection = stored_protection(properties)

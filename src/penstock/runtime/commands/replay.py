@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
@@ -29,7 +28,7 @@ from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.writers.changes.merge import MergedRows
 from penstock.spark.writers.quarantine_replay import AppendedRows, Destination, QuarantineReplay, ReplayedEvents
 from penstock.storage import lock_for_command
-from penstock.storage.delta.table import is_delta_table, open_delta_table, query_rows
+from penstock.storage.delta.table import is_delta_table, open_delta_table, queried_rows
 
 REPLAY_FLOW = "quarantine replay"
 """The name under which the event log counts replayed rows; no flow of a pipeline."""
@@ -161,8 +160,7 @@ def _gone_flows(graph: ResolvedGraph, table: StreamingTable, quarantine: DeltaTa
         return
     known = {flow.name.lower() for flow in flows}
     # The query engine, and not the plain dataset: it knows mapped columns.
-    named = query_rows(quarantine).execute(f"SELECT DISTINCT {FLOW} FROM rows")  # noqa: S608
-    for name in pa.table(named.read_all())[FLOW].to_pylist():
+    for name in queried_rows(quarantine, f"SELECT DISTINCT {FLOW} FROM rows")[FLOW].to_pylist():  # noqa: S608
         if str(name).lower() not in known:
             yield str(name)
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JError
@@ -28,7 +27,7 @@ from penstock.storage.cell_values import python_rows
 from penstock.storage.checkpoint.changes import former_checkpoints
 from penstock.storage.checkpoint.source_offsets import pending_versions
 from penstock.storage.delta.commits import commit_time, read_commit
-from penstock.storage.delta.table import open_delta_table
+from penstock.storage.delta.table import added_files, open_delta_table
 from penstock.storage.maintenance_records import read_maintenance, write_maintenance
 
 _FEW: Final = 20  # so many small files to spare are not worth a job
@@ -163,7 +162,7 @@ def maintenance_failed(table: Identifier, error: BaseException) -> ExternalError
 
 def spare_files(table: DeltaTable) -> int:
     """Returns how many fewer files there would be if small ones of each partition were put together; no job."""
-    files = pa.table(table.get_add_actions(flatten=True))
+    files = added_files(table)
     partitions = [name for name in files.column_names if name.startswith("partition.")]
     rows = python_rows(files.select(["size_bytes", *partitions]))
     small = Counter(tuple(row[name] for name in partitions) for row in rows if row["size_bytes"] < SMALL_FILE)

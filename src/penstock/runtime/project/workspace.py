@@ -234,8 +234,10 @@ class Workspace:
 
 def _in_session_catalog(graph: ResolvedGraph, spark: SparkSession) -> Iterator[PenstockError]:
     """Refuses datasets in a catalog of the session, whose tables are not the storage's."""
+    others = {name.catalog for name in graph.order} - {None}
+    of_session = {each for each in others if spark.conf.get(f"spark.sql.catalog.{each}", None) is not None}
     for name in graph.order:
-        if name.catalog is not None and spark.conf.get(f"spark.sql.catalog.{name.catalog}", None) is not None:
+        if name.catalog in of_session:
             yield graph.dataset(name).error("DATASET_IN_SESSION_CATALOG", name=name, catalog=name.catalog)
 
 

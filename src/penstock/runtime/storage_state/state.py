@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 
-import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
@@ -31,7 +30,7 @@ from penstock.runtime.storage_state.stream_notes import is_started, known_defini
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import numbers_in
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table
 from penstock.storage.layout import dataset_name
 
 
@@ -103,7 +102,7 @@ def snapshot(
         _rows_read(layout),
         _state_size(layout),
         _table_rows(opened),
-        max((pa.table(stored.get_add_actions()).num_rows for stored in opened.values()), default=0),
+        max((stored.get_add_actions().num_rows for stored in opened.values()), default=0),
     )
 
 
@@ -116,7 +115,7 @@ def _table_rows(opened: Mapping[Identifier, DeltaTable]) -> Callable[[Identifier
     def table_rows(table: Identifier) -> int | None:
         if table not in opened:
             return None
-        files = pa.table(opened[table].get_add_actions(flatten=True))
+        files = added_files(opened[table])
         if "num_records" not in files.column_names:
             return None if files.num_rows else 0
         counts: list[int | None] = files["num_records"].to_pylist()

@@ -34,6 +34,8 @@ class Machine:
     cores: int
     loopback: bool
     """Whether the master is on this machine: local, or an address of the loopback interface."""
+    standalone: bool = False
+    """Whether the master is Spark's own: only driver and executors read settings, and they get the jars first."""
     generates_secret: bool = False
     """Whether Spark makes the secret of `spark.authenticate` itself, and nothing else has to know it."""
 
@@ -47,7 +49,8 @@ class Machine:
         near = master.startswith("local-cluster") or all(
             re.match(r"(127\.[\d.]+|localhost|\[::1\])(:|$)", host) for host in hosts
         )
-        return Machine(False, _available_cores(), near, generates_secret=master.startswith("k8s://"))
+        standalone = master.startswith(("spark://", "local-cluster"))
+        return Machine(False, _available_cores(), near, standalone, generates_secret=master.startswith("k8s://"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,12 @@ def _if_cluster(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: None if machine.local else value
 
 
-def _if_local_with_own_classes(value: str) -> Callable[[Machine], str | None]:
-    return lambda machine: value if machine.local and own_jars() else None
+def _unless_managed(value: str) -> Callable[[Machine], str | None]:
+    return lambda machine: value if machine.local or machine.standalone else None
+
+
+def _unless_managed_with_own_classes(value: str) -> Callable[[Machine], str | None]:
+    return lambda machine: _unless_managed(value)(machine) if own_jars() else None
 
 
 def _with_own_classes(value: str) -> Callable[[Machine], str | None]:
@@ -124,7 +131,7 @@ DEFAULTS: tuple[Default, ...] = (
     ),
     Default(
         "spark.databricks.delta.commitLock.enabled",
-        _if_local("true"),
+        _unless_managed("true"),
         "what a local disk answers when Delta asks it before each commit, with three copies of all settings of Hadoop",
     ),
     # -- Queries
@@ -210,17 +217,17 @@ DEFAULTS: tuple[Default, ...] = (
     ),
     Default(
         "spark.sql.streaming.checkpointFileManagerClass",
-        _if_local("org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"),
+        _unless_managed("org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"),
         "on a local disk, Hadoop's other interface starts six processes to rename one file: 33 ms instead of 1",
     ),
     Default(
         "spark.hadoop.fs.file.impl",
-        _if_local_with_own_classes(FILE_SYSTEM),
+        _unless_managed_with_own_classes(FILE_SYSTEM),
         "Hadoop's own starts a process or two for each file that it creates: 11 to 13 ms, several times a batch",
     ),
     Default(
         "spark.delta.logStore.file.impl",
-        _if_local_with_own_classes(LOG_STORE),
+        _with_own_classes(LOG_STORE),
         "Delta's own looks at each file of a table's log in each batch, 40 ms for 1,000 commits; and its commits could "
         "replace another writer's",
         gives_way_to="spark.delta.logStore.class",
@@ -233,6 +240,12 @@ DEFAULTS: tuple[Default, ...] = (
         "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider,"
         "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
         "the keys of the settings, then the AWS SDK's own chain; S3A's leaves out profiles and web identities",
+    ),
+    Default(
+        "spark.hadoop.fs.s3a.retry.throttle.limit",
+        "6",
+        "a store that stays busy (503) is told after one to two minutes, and a flow is retried anyway; Hadoop's own is "
+        "20, and each pause is twice the one before: two weeks",
     ),
     *(
         Default(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import StateError, first_line
 from penstock.storage.filesystem import Storage
@@ -13,7 +13,8 @@ from penstock.storage.stores.stores import store_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from deltalake import DeltaTable, QueryBuilder
+    from deltalake import DeltaTable
+    from pyarrow.dataset import Dataset
 
 
 def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
@@ -52,32 +53,61 @@ def readable(name: str) -> Iterator[None]:
         raise StateError("TABLE_NOT_READABLE", dataset=name, name=name, reason=first_line(error)) from error
 
 
-def query_rows(table: DeltaTable) -> QueryBuilder:
-    """Returns a query engine that knows the table as `rows`, its deletion vectors and column mapping.
+def all_rows(table: DeltaTable) -> pa.Table:
+    """Returns all rows of the table; times as `queried_rows` reads them.
+
+    Raises:
+        DeltaError, OSError, ValueError: the table cannot be read.
+    """
+    if needs_query_engine(table):
+        return queried_rows(table)
+    return dataset_of(table).to_table()
+
+
+def needs_query_engine(table: DeltaTable) -> bool:
+    """Whether the table has what `dataset_of` does not know: deletion vectors, or mapped columns."""
+    return table.protocol().min_reader_version > 1
+
+
+def queried_rows(table: DeltaTable, query: str = "SELECT * FROM rows") -> pa.Table:
+    """Returns what a query of DataFusion gives, which knows the table as `rows`, and its deletion vectors and mapping.
 
     Times are right in every year. Files that Spark writes by default, as earlier versions of Penstock did, hold them
     as INT96, which readers take for nanoseconds since 1970: a number that overflows before 1677 and after 2262.
+
+    Raises:
+        Exception: the query engine has only plain ones.
     """
     from deltalake import QueryBuilder
 
     builder = QueryBuilder().register("rows", table)
     builder.execute("SET datafusion.execution.parquet.coerce_int96 = 'us'").read_all()
-    return builder
+    return _arrow_table(builder.execute(query).read_all())
 
 
-def all_rows(table: DeltaTable) -> pa.Table:
-    """Returns all rows of the table; times as `query_rows` reads them.
+def added_files(table: DeltaTable) -> pa.Table:
+    """Returns a row for each data file: `path`, `size_bytes`, `num_records`, `partition.…`, `min.…`, `max.…`."""
+    return _arrow_table(table.get_add_actions(flatten=True))
+
+
+def _arrow_table(answer: Any) -> pa.Table:
+    """What deltalake answers; `pyarrow.table` would import pandas, where it is there, which takes 0.25 s."""
+    import pyarrow as pa
+
+    stream = hasattr(answer, "__arrow_c_stream__")
+    return pa.RecordBatchReader.from_stream(answer).read_all() if stream else pa.table(answer)
+
+
+def dataset_of(table: DeltaTable) -> Dataset:
+    """Returns what reads the rows in part, times as `queried_rows` reads them; imports pandas where it is there.
 
     Raises:
         DeltaError, OSError, ValueError: the table cannot be read.
     """
-    import pyarrow as pa
     from pyarrow.dataset import ParquetReadOptions
 
-    if table.protocol().min_reader_version > 1:  # the plain reader knows neither deletion vectors nor mapped columns
-        return pa.table(query_rows(table).execute("SELECT * FROM rows").read_all())
     options = ParquetReadOptions(dictionary_columns=None, coerce_int96_timestamp_unit="us")
-    return table.to_pyarrow_dataset(parquet_read_options=options).to_table()
+    return table.to_pyarrow_dataset(parquet_read_options=options)
 
 
 def is_delta_table(uri: str) -> bool:

@@ -1,8 +1,9 @@
-"""`penstock sql "SELECT …"`: a query over the pipeline's tables, by Spark."""
+"""`penstock sql "SELECT …"`: a query over the pipeline's tables, by Spark or by DuckDB."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,30 +14,54 @@ from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
 
+if TYPE_CHECKING:
+    from penstock.config import PipelineConfig
+    from penstock.graph.identifier import Identifier
+
+
+class Engine(Enum):
+    """What runs the query."""
+
+    SPARK = "spark"
+    DUCKDB = "duckdb"
+
 
 @project_command(settings=True)
 def sql(
     *,
     statement: Annotated[str, typer.Argument(metavar="STATEMENT", help="Spark SQL; tables by their pipeline names.")],
     config: Project,
+    engine: Annotated[
+        Engine, typer.Option("--engine", help="duckdb: DuckDB's SQL, without a JVM, within a second.")
+    ] = Engine.SPARK,
     as_json: AsJson = False,
 ) -> None:
-    """Query the pipeline's tables with Spark SQL.
+    """Query the pipeline's tables with SQL.
 
-    The view event_log is the event log. The view cloud_files_state tells what became of each source file, and
-    cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
+    In Spark, the view event_log is the event log. The view cloud_files_state tells what became of each source file,
+    and cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
     query over a large table.
     """
+    tables: set[Identifier] = set()
+    columns, rows = (_by_duckdb if engine is Engine.DUCKDB else _by_spark)(config, statement, tables)
+    record_read(config, "sql", tables, len(rows), {"statement": statement})
+    print_rows(columns, rows, as_json=as_json)
+    if not as_json:
+        note(plural(len(rows), "row"))
+
+
+def _by_spark(
+    config: PipelineConfig, statement: str, tables: set[Identifier]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
     enter(config)
     from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
-    from penstock.graph.identifier import Identifier
     from penstock.observe.stored.tables import external_tables
     from penstock.runtime.commands.query import run_sql
 
-    files, tables = FileState(config), set[Identifier]()
+    files = FileState(config)
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
-        columns, rows = run_sql(
+        return run_sql(
             config,
             statement,
             views={CLOUD_FILES_STATE: files.view()},
@@ -44,7 +69,20 @@ def sql(
             elsewhere=lambda: external_tables(config.storage),
             tables=tables,
         )
-    record_read(config, "sql", tables, len(rows), {"statement": statement})
-    print_rows(columns, rows, as_json=as_json)
-    if not as_json:
-        note(plural(len(rows), "row"))
+
+
+def _by_duckdb(
+    config: PipelineConfig, statement: str, tables: set[Identifier]
+) -> tuple[list[str], list[tuple[Any, ...]]]:
+    from penstock.observe.log.followed_log import read_definitions
+    from penstock.observe.stored.duckdb_query import query_by_duckdb
+    from penstock.observe.stored.tables import StoredTable, find_table
+
+    definitions = list(read_definitions(config.storage))
+
+    def find(name: str) -> StoredTable:
+        found = find_table(config.storage, name, default_schema=config.schema, events=definitions)
+        tables.add(found.identifier)
+        return found
+
+    return query_by_duckdb(statement, find)

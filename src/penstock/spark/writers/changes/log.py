@@ -21,7 +21,7 @@ from penstock.spark.delta.quick_append import append, can_append
 from penstock.spark.delta.tables import set_properties
 from penstock.spark.streams.writes import append_to_table
 from penstock.spark.writers.changes.computed_rows import TRUNCATE, UPSERT
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table
 
 _STATISTICS_ROUND_DOWN_BY = 1000  # microseconds: Delta keeps a file's timestamps in milliseconds
 
@@ -83,7 +83,7 @@ class Order:
 
     def may_reach(self, log: StoredTable, earliest: int | str | None) -> bool:
         """Whether a file of the log may have an event as late as this, by the statistics of the files; no job."""
-        files = pa.table(log.get_add_actions(flatten=True))
+        files = added_files(log)
         if files.num_rows == 0:
             return False
         path, kind = self._path()
