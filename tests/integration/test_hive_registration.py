@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from tests.integration.hive_metastore import HiveMetastoreServer
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError, StateError
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import ROW_FILTER
+from penstock.plan.state import PRIVATE
 from penstock.registration.catalog import Action
 from penstock.registration.hive.catalog import INACTIVE, HiveCatalog
 from penstock.registration.hive.metastore import Metastore
@@ -165,6 +166,16 @@ def test_the_entry_that_a_person_made_of_the_same_table_is_taken_over(
     assert (adopted[3], adopted[9]["quality"], adopted[9]["penstock.pipeline"]) == ("ada", "gold", "orders")
 
 
+def test_a_protected_or_private_table_is_not_for_readers_of_its_files(tmp_path: Path) -> None:
+    owner = Owner("orders", str(tmp_path))
+    for name, value in ((ROW_FILTER, "mine(id)"), (PRIVATE, "true")):
+        path = _stored(tmp_path / name)
+        assert read_registration(Identifier("a", "orders"), str(path), owner) is not None
+        DeltaTable(path).alter.set_table_properties({name: value}, raise_if_not_exists=False)
+        assert read_registration(Identifier("a", "orders"), str(path), owner) is None
+    assert read_registration(Identifier("a", "none"), str(tmp_path / "none"), owner) is None
+
+
 def test_a_name_that_hive_does_not_take_is_a_condition(metastore: HiveMetastoreServer, tmp_path: Path) -> None:
     path = _stored(tmp_path / "orders")
     with (
@@ -174,21 +185,3 @@ def test_a_name_that_hive_does_not_take_is_a_condition(metastore: HiveMetastoreS
         session.register(_registration(Identifier("names", "new-orders"), path, Owner("orders", str(tmp_path))))
     assert refused.value.condition == "TABLE_NOT_REGISTERED"
     assert refused.value.facts["table"] == "names.new-orders"
-
-
-def test_twenty_tables_are_registered_in_less_than_fifty_milliseconds_each(
-    metastore: HiveMetastoreServer, tmp_path: Path
-) -> None:
-    owner = Owner("orders", str(tmp_path))
-    paths = {Identifier("speed", f"t{number}"): _stored(tmp_path / f"t{number}") for number in range(21)}
-    taken = []
-    with _catalog(metastore).connect() as session:
-        for identifier, path in paths.items():
-            began = time.perf_counter()
-            session.register(_registration(identifier, path, owner))
-            taken.append(time.perf_counter() - began)
-    warm = taken[1:]  # the first one creates the database
-    print(
-        f"ms a table: mean {sum(warm) / len(warm) * 1000:.1f}, most {max(warm) * 1000:.1f}, first {taken[0] * 1000:.0f}"
-    )
-    assert sum(warm) / len(warm) < 0.05

@@ -17,6 +17,7 @@ class Action(Enum):
     CREATED = "CREATED"
     UPDATED = "UPDATED"
     DEACTIVATED = "DEACTIVATED"
+    REMOVED = "REMOVED"
 
 
 @dataclass(frozen=True, slots=True)

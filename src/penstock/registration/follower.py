@@ -15,7 +15,7 @@ from penstock.events.background import BackgroundThread
 from penstock.events.flows.facts import details_of
 from penstock.graph.identifier import Identifier
 from penstock.observe.stored.tables import list_tables
-from penstock.registration.catalog import Catalog, Change, Session
+from penstock.registration.catalog import Action, Catalog, Change, Session
 from penstock.registration.catalogs import catalogs_of
 from penstock.registration.names import name_clashes
 from penstock.registration.table import Owner, read_registration
@@ -160,7 +160,10 @@ class _Registrar:
                 continue
             try:
                 table = read_registration(identifier, declared[identifier], self._owner)
-                change = None if table is None else session.register(table)
+                if table is not None:
+                    change = session.register(table)
+                else:  # one that readers were to find, once, may be private by now
+                    change = Change(Action.REMOVED) if session.remove(identifier, self._owner) else None
             except PenstockError as error:
                 self._failed(identifier, error)
             except BaseException:  # the connection has ended

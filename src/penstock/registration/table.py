@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import stored_protection
 from penstock.graph.schema.table_schema import Column, Schema
 from penstock.plan.state import PRIVATE
 from penstock.storage.delta.table import open_delta_table, readable
@@ -34,7 +35,10 @@ class TableRegistration:
 
 
 def read_registration(identifier: Identifier, location: str, owner: Owner) -> TableRegistration | None:
-    """Returns what is to be registered of the table at `location`; None of a private one, and where there is none.
+    """Returns what is to be registered of the table at `location`; None where readers are not to find it.
+
+    That is of a private table, of one with a row filter or masks, which readers of its files would go around, and
+    where there is no table.
 
     Raises:
         StateError: TABLE_NOT_READABLE.
@@ -48,7 +52,7 @@ def read_registration(identifier: Identifier, location: str, owner: Owner) -> Ta
         except TableNotFoundError:
             return None
         metadata, schema = table.metadata(), table.schema().to_json()
-    if metadata.configuration.get(PRIVATE) == "true":
-        return None
+        if metadata.configuration.get(PRIVATE) == "true" or stored_protection(metadata.configuration) is not None:
+            return None
     properties = {name: text for name, text in metadata.configuration.items() if not name.startswith(_OWN)}
     return TableRegistration(identifier, location, Schema(schema).columns, metadata.description, owner, properties)

@@ -21,6 +21,7 @@ def test_defaults(project: Project) -> None:
         "environment": None,
         "libraries": (),
         "catalog": None,
+        "catalogs": (),
         "schema": "default",
         "storage_access": None,
         "stop_timeout": 30.0,

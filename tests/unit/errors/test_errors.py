@@ -80,6 +80,7 @@ def test_retryable_follows_the_catalogue() -> None:
 def test_a_service_that_is_away_is_an_outage() -> None:
     away = {name for name, entry in conditions().items() if entry.retry is Retry.OUTAGE}
     assert away == {
+        "CATALOG_NOT_REACHABLE",
         "EXECUTORS_LOST_DURING_BATCH",
         "KAFKA_LOST",
         "OBJECT_STORE_CLOCK_SKEWED",

@@ -35,6 +35,7 @@ class Metastore:
 
     def __enter__(self) -> Self:
         self._socket = self._connected()
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._input = self._socket.makefile("rb")
         try:
             user = os.environ.get("HADOOP_USER_NAME") or getpass.getuser()

@@ -12,6 +12,7 @@ from typing import Any, Final
 _VERSION: Final = 0x80010000
 _CALL, _EXCEPTION = 1, 3
 _BOOL, _BYTE, _DOUBLE, _I16, _I32, _I64, _STRING, _STRUCT, _MAP, _SET, _LIST = 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
+_MOST_BYTES: Final = 64 << 20
 _NUMBERS: Final = {_BYTE: ">b", _DOUBLE: ">d", _I16: ">h", _I32: ">i", _I64: ">q"}
 
 Read = Callable[[int], bytes]
@@ -114,6 +115,8 @@ def _read(kind: int, read: Read) -> Any:
             return read(1) != b"\x00"
         case 11:
             [length] = struct.unpack(">i", read(4))
+            if not 0 <= length <= _MOST_BYTES:
+                raise ProtocolError(f"the answer has a text of {length} bytes")
             return read(length).decode(errors="surrogateescape") if length else ""
         case 12:
             found = Struct()
