@@ -117,7 +117,7 @@ def test_names_of_one_to_three_parts(load: Load) -> None:
         """,
         default_schema="shop",
     )
-    assert [str(d.identifier) for d in registry.datasets] == ["shop.a", "s.b", "s.d", "shop.e", "shop.with.dot"]
+    assert [str(d.identifier) for d in registry.datasets] == ["shop.a", "s.b", "s.d", "shop.e", "shop.`with.dot`"]
 
 
 @pytest.mark.parametrize("name", ["a.b.c.d", "a..b", "."])

@@ -233,9 +233,13 @@ def test_a_command_that_waits_ends_when_another_run_takes_the_storage_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("penstock.storage.lock.StorageLock", partial(StorageLock, heartbeat_seconds=0.02))
-    threading.Timer(0.1, take_over, [tmp_path]).start()
+
+    def wait_for_spark() -> None:
+        threading.Thread(target=take_over, args=[tmp_path]).start()
+        time.sleep(20)
+
     with pytest.raises(StateError) as caught, lock_for_command(str(tmp_path)):
-        time.sleep(20)  # as a command waits for Spark
+        wait_for_spark()
     assert caught.value.condition == "STORAGE_LOCK_LOST"
     assert content(tmp_path)["token"] == "of another run"
 
