@@ -245,7 +245,7 @@ DEFAULTS: tuple[Default, ...] = (
         "spark.hadoop.fs.s3a.retry.throttle.limit",
         "6",
         "a store that stays busy (503) is told after one to two minutes, and a flow is retried anyway; Hadoop's own is "
-        "20, and each pause is twice the one before: two weeks",
+        "20, and each pause is twice the one before: days",
     ),
     *(
         Default(
