@@ -21,7 +21,7 @@ from penstock.cli.commands.checkpoints import (
     state,
 )
 from penstock.cli.commands.project import deploy, explain, graph, init, lint, plan, run_tests, setup, stubs, validate
-from penstock.cli.commands.running import run, script, ui
+from penstock.cli.commands.running import run, script, serve, ui
 from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
 from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, tune, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
@@ -118,6 +118,7 @@ for panel, function in (
     (LOOK, cost.cost),
     (LOOK, graph.graph),
     (LOOK, ui.ui),
+    (LOOK, serve.serve),
     (START, explain.explain),
 ):
     app.command(cls=Command, rich_help_panel=panel)(function)

@@ -9,6 +9,7 @@ from penstock.cli.screen.console import note
 
 if TYPE_CHECKING:
     from penstock.config import PipelineConfig
+    from penstock.events.log.audit import Actor
     from penstock.events.log.reads import ReadAudit
 
 _LONGEST: Final = 4000
@@ -23,11 +24,18 @@ def read_audit(config: PipelineConfig) -> ReadAudit:
 
 
 def record_read(
-    config: PipelineConfig, command: str, tables: Iterable[object], rows: int, request: Mapping[str, Any]
+    config: PipelineConfig,
+    command: str,
+    tables: Iterable[object],
+    rows: int,
+    request: Mapping[str, Any],
+    *,
+    by: Actor | None = None,
 ) -> None:
     """Records that `command` is about to show rows of `tables`, or says on stderr why that is not recorded.
 
-    `request` has what was requested besides; what is None is left out, and a `statement` loses its secrets.
+    `request` has what was requested besides; what is None is left out, and a `statement` loses its secrets. `by` is who
+    reads, unless it is who started the command.
 
     Raises:
         StateError: READ_NOT_RECORDED, where the pipeline requires the record.
@@ -37,6 +45,6 @@ def record_read(
     given = {name: value for name, value in request.items() if value is not None}
     if "statement" in given:
         given["statement"] = shown_statement(config.redact(given["statement"]))[:_LONGEST]
-    reason = read_audit(config).record(sorted(map(str, tables)), rows, {"command": command, **given})
+    reason = read_audit(config).record(sorted(map(str, tables)), rows, {"command": command, **given}, by=by)
     if reason is not None:
         note(f"This read is not recorded (see penstock audit): {reason}")

@@ -10,6 +10,7 @@ from penstock.config.sections.audit import AUDIT
 from penstock.config.sections.catalogs import CATALOGS
 from penstock.config.sections.lineage import LINEAGE
 from penstock.config.sections.metrics import METRICS
+from penstock.config.sections.serve import SERVE
 from penstock.config.shapes import Count, Flag, Key, ListOf, MapOf, Section, Text, TextMap, TriggerText, matching
 from penstock.config.values.interval import interval_of_key, parse_interval
 from penstock.config.values.secret import REFERENCE, WHOLE_REFERENCE
@@ -280,6 +281,7 @@ _SETTINGS = (
     ),
     Key("metrics", METRICS, "Where the metrics of a run are published.", "{port: 9464}"),
     Key("audit", AUDIT, "The record of reads.", "{on_failure: fail}"),
+    Key("serve", SERVE, "The SQL endpoint of penstock serve.", "{port: 10001}"),
 )
 
 PENSTOCK = Section(

@@ -29,6 +29,7 @@ from penstock.config.sections.audit import audit_settings
 from penstock.config.sections.catalogs import catalog_settings
 from penstock.config.sections.lineage import lineage_settings
 from penstock.config.sections.metrics import metrics_settings
+from penstock.config.sections.serve import serve_settings
 from penstock.config.values.secret import REFERENCE, SecretReference, refer
 from penstock.config.values.trigger import effective_trigger
 from penstock.errors import ConfigError, PipelineInvalid, SourceLocation, did_you_mean
@@ -36,7 +37,7 @@ from penstock.graph.identifier import Identifier
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_WITH_REFERENCES = {"alerts", "lineage", "metrics"}
+_WITH_REFERENCES = {"alerts", "lineage", "metrics", "serve"}
 """Sections in which values may be references to secrets."""
 
 Referred = Callable[[str, tuple[Any, ...], SourceLocation], SecretReference]
@@ -154,6 +155,7 @@ def _build(
         lineage=lineage_settings(sections.get("lineage", {}), folder),
         catalogs=catalog_settings(values_of("catalogs", settings["catalogs"], {})) if "catalogs" in settings else (),
         audit=audit_settings(_values(values.get("audit", {}))),
+        serve=serve_settings(sections.get("serve", {}), folder),
         event_log=_event_log(values),
         event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},

@@ -14,6 +14,7 @@ from penstock.config.sections.audit import AuditSettings
 from penstock.config.sections.catalogs import HiveMetastore
 from penstock.config.sections.lineage import LineageSettings
 from penstock.config.sections.metrics import MetricsSettings
+from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.secret import REFERENCE, SecretReference, redacted
 from penstock.config.values.trigger import Trigger, TriggerKind, effective_trigger
 from penstock.errors import ConfigError, DefinitionError, SourceLocation, did_you_mean
@@ -94,6 +95,7 @@ class PipelineConfig:
     metrics: MetricsSettings = field(default_factory=MetricsSettings)
     lineage: LineageSettings = field(default_factory=LineageSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
+    serve: ServeSettings = field(default_factory=ServeSettings)
     catalogs: tuple[HiveMetastore, ...] = ()
     """The catalogs in which runs register the tables."""
     event_log: Identifier | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import penstock
 from penstock import errors
 
 SOURCE = Path(penstock.__file__).parent
+JAVA = Path(__file__).parents[3] / "java"
 ERROR_CLASSES = {
     name
     for name in errors.__all__
@@ -44,8 +46,9 @@ def find_raised() -> Iterator[Raised]:
 
 
 def find_texts() -> set[str]:
-    """Returns every string in the source: a condition may be named in a table, too."""
-    return {
+    """Returns every string in the source: a condition may be named in a table, or by a Java class, too."""
+    java = (path.read_text(encoding="utf-8") for path in JAVA.rglob("*.java"))
+    return {text for source in java for text in re.findall(r'"([A-Z_]+)"', source)} | {
         node.value
         for _, tree in _trees()
         for node in ast.walk(tree)

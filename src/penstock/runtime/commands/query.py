@@ -190,17 +190,29 @@ class ReaderCatalog:
         """
         path = self._place(identifier)
         assert path is not None, "find() says so"
-        protection = _protection(identifier, path)
-        assert protection is not None, "find() says so"
-        self.define_functions()
         reader = evaluation.spark.readStream if streaming else evaluation.spark.read
         frame = reader.format("delta").options(**options).load(path)
-        try:
-            return protect(frame, protection)
-        except PySparkException as error:
-            raise StateError(
-                "TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=reason_of(error)
-            ) from error
+        return for_readers(frame, identifier, path, self.define_functions)
+
+
+def for_readers(frame: DataFrame, identifier: Identifier, path: str, define_functions: Callable[[], None]) -> DataFrame:
+    """Returns what readers see of `frame`, a version of the table at `path` that was opened before.
+
+    The protection is that of now. `define_functions` makes the functions known that filters and masks call.
+
+    Raises:
+        StateError: TABLE_PROTECTION_FAILED when it cannot be enforced.
+    """
+    protection = _protection(identifier, path)
+    if protection is None:
+        return frame
+    define_functions()
+    try:
+        return protect(frame, protection)
+    except PySparkException as error:
+        raise StateError(
+            "TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=reason_of(error)
+        ) from error
 
 
 def _protection(identifier: Identifier, path: str) -> Protection | None:

@@ -53,6 +53,16 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 `plans`: the plans of queries.
 
 - `PlanJson`: returns the JSON of a logical plan to Python compressed, in one answer.
+
+`serve`: the SQL endpoint's sessions, in which clients can only read what is served.
+
+- `ReadOnlyExtension`: puts the next two into the sessions.
+- `ReadOnlyParser`, `ReadOnlyStatement`: refuse what is no query; the list of what may be asked.
+- `ServedTables`: puts what readers see of a table in the place of its name.
+- `ResolvedPlanCheck`: refuses a resolved query that reads anything else.
+- `ClientQuery`, `ClientSettings`: run a query within the limits; take back settings of a connection string.
+- `Endpoint`, `Door`: the open endpoint with its running queries; what it asks Python.
+- `Passwords`, `RefusedException`: check logins for the Thrift server; a refused statement.
 """
 
 from __future__ import annotations

@@ -1,0 +1,108 @@
+package penstock.serve;
+
+import java.util.Arrays;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.CurrentUserContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.classic.Dataset$;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SQLExecution;
+import scala.Option;
+import scala.jdk.javaapi.CollectionConverters;
+import scala.runtime.AbstractFunction0;
+
+/**
+ * One query of a client, from its plan to its rows, within the limits of the endpoint.
+ *
+ * <p>Relies on: Spark's internal {@code QueryExecution}, {@code SQLExecution}, {@code LocalRelation} and
+ * {@code CurrentUserContext}, in which the Thrift server puts the user.
+ */
+final class ClientQuery {
+  private static final String POOL = "spark.scheduler.pool";
+  private static final ThreadLocal<Boolean> RUNNING = ThreadLocal.withInitial(() -> false);
+
+  private ClientQuery() {}
+
+  static boolean isRunning() {
+    return RUNNING.get();
+  }
+
+  /** Returns the rows of a query as a plan, recorded. */
+  static LogicalPlan run(Endpoint endpoint, SparkSession session, String text, LogicalPlan plan) {
+    String user = CurrentUserContext.getCurrentUserOrEmpty();
+    refuseIf(endpoint.door.admit(user));
+    SparkContext context = session.sparkContext();
+    String pool = context.getLocalProperty(POOL);
+    ServedTables.opened().clear();
+    RUNNING.set(true);
+    Endpoint.Running query = endpoint.begin(user);
+    try (query) {
+      context.setLocalProperty(POOL, "user " + user); // so that a user's long query does not hold up others'
+      LogicalPlan rows = collected(endpoint, session, user, text, plan);
+      refuseIfEnded(endpoint, query, null);
+      return rows;
+    } catch (RefusedException error) {
+      throw error;
+    } catch (Exception error) { // an InterruptedException of Spark is undeclared
+      refuseIfEnded(endpoint, query, error);
+      if (String.valueOf(error.getMessage()).contains("spark.driver.maxResultSize")) {
+        throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", "bytes"));
+      }
+      throw error;
+    } finally {
+      RUNNING.set(false);
+      context.setLocalProperty(POOL, pool);
+    }
+  }
+
+  private static LogicalPlan collected(
+      Endpoint endpoint, SparkSession session, String user, String text, LogicalPlan plan) {
+    QueryExecution execution = analyzed(endpoint, session, plan);
+    InternalRow[] rows =
+        SQLExecution.withNewExecutionId(
+            execution,
+            Option.empty(),
+            new AbstractFunction0<>() {
+              @Override
+              public InternalRow[] apply() {
+                return execution.executedPlan().executeCollect();
+              }
+            });
+    if (endpoint.mostRows > 0 && rows.length > endpoint.mostRows) {
+      throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", rows.length + " rows"));
+    }
+    refuseIf(endpoint.door.record(user, text, String.join("\n", ServedTables.opened()), rows.length));
+    return new LocalRelation(
+        execution.analyzed().output(),
+        CollectionConverters.asScala(Arrays.asList(rows)).toSeq(),
+        false,
+        Option.empty());
+  }
+
+  /** Returns a resolved query, which reads served tables only. */
+  static QueryExecution analyzed(Endpoint endpoint, SparkSession session, LogicalPlan plan) {
+    QueryExecution execution =
+        Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, plan).queryExecution();
+    ResolvedPlanCheck.check(endpoint, execution.analyzed());
+    return execution;
+  }
+
+  private static void refuseIfEnded(Endpoint endpoint, Endpoint.Running query, Exception error) {
+    if (query.condition != null) {
+      RefusedException refusal = new RefusedException(endpoint.door.refusal(query.condition, query.user));
+      if (error != null) {
+        refusal.addSuppressed(error);
+      }
+      throw refusal;
+    }
+  }
+
+  private static void refuseIf(String refusal) {
+    if (refusal != null) {
+      throw new RefusedException(refusal);
+    }
+  }
+}

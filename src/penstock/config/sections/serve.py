@@ -1,0 +1,109 @@
+"""What a pipeline file says about its SQL endpoint: where it listens, who may ask, and how much."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from penstock.config.references import Reference, reference
+from penstock.config.shapes import Count, Key, Section, Text, TextMap, matching
+from penstock.config.values.interval import interval_of_key
+from penstock.config.values.secret import REFERENCE, SecretReference
+
+PASSWORD_HASH: Final = re.compile(r"scrypt:(\d{1,9}):(\d{1,3}):(\d{1,3}):([0-9a-f]{16,128}):([0-9a-f]{32,128})")
+"""What `penstock serve --hash-password` prints: the cost N, r and p, the salt, and the key of the password."""
+
+_size = matching(r"[1-9]\d{0,5}[mg]", "a number with m or g", "256m")
+_ldap_url = matching(r"ldaps?://\S+", "an address that begins with ldaps:// or ldap://", "ldaps://ldap.example.com")
+
+
+def _password(key: str, text: str) -> str | Reference:
+    """Parses a salted hash, or a reference to a password; a password itself is refused and not repeated."""
+    if PASSWORD_HASH.fullmatch(text):
+        return text
+    return reference(key, text)
+
+
+@dataclass(frozen=True, slots=True)
+class LdapSettings:
+    """The directory whose users may log in: `url`, and how a user's name becomes one there."""
+
+    url: str
+    base_dn: str | None = None
+    domain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """How `penstock serve` answers.
+
+    `users` has each user's password as a reference, or as a salted hash. An `address` that is not of this machine alone
+    needs users, or `ldap`. `query_timeout` is in seconds, `row_limit` in rows of a result; 0 is no limit.
+    `max_result_size` and `memory` are sizes as Spark writes them.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = 10000
+    users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
+    ldap: LdapSettings | None = None
+    keystore: Path | None = None
+    keystore_password: SecretReference | None = None
+    query_timeout: float = 300.0
+    row_limit: int = 1_000_000
+    max_result_size: str = "256m"
+    memory: str | None = None
+    connections: int = 100
+    health_port: int | None = None
+
+
+_LDAP = Section(
+    (
+        Key("url", Text(_ldap_url), "The address of the directory.", "ldaps://ldap.example.com", required=True),
+        Key("base_dn", Text(), "Where the users are: a user is uid=NAME,BASE_DN.", "ou=people,dc=example,dc=com"),
+        Key("domain", Text(), "The domain of the users: a user is NAME@DOMAIN, as in Active Directory.", "example.com"),
+    )
+)
+
+SERVE: Final = Section(
+    (
+        Key("address", Text(), "The address to listen on; others than loopback need users.", "10.0.0.7", "127.0.0.1"),
+        Key("port", Count(), "The port of the Thrift server; 0 is any free one.", "10001", "10000"),
+        Key(
+            "users",
+            TextMap(_password, rf"{PASSWORD_HASH.pattern}|{REFERENCE.pattern}"),
+            "Who may log in: the salted hash of a password (penstock serve --hash-password), or a reference to one.",
+            '{ada: "${env:ADA_PASSWORD}"}',
+        ),
+        Key("ldap", _LDAP, "A directory that checks users and passwords.", "{url: ldaps://ldap.example.com}"),
+        Key("keystore", Text(), "A PKCS12 or JKS file with certificate and key, for TLS.", "serve.p12"),
+        Key("keystore_password", Text(reference), "Its password.", '"${env:KEYSTORE_PASSWORD}"'),
+        Key(
+            "query_timeout",
+            Text(interval_of_key),
+            "How long a query may take.",
+            "1 minute",
+            "5 minutes",
+        ),
+        Key("row_limit", Count(), "How many rows a result may have; 0 is no limit.", "100000", "1000000"),
+        Key("max_result_size", Text(_size), "How many bytes a result may have.", "64m", "256m"),
+        Key("memory", Text(_size), "The heap of the server's Java.", "4g", "Spark's, 1g"),
+        Key("connections", Count(), "How many connections may be open.", "20", "100"),
+        Key(
+            "health_port", Count(), "The port of the health page, on the loopback address; 0 is any free one.", "10080"
+        ),
+    )
+)
+
+
+def serve_settings(values: Mapping[str, Any], folder: Path) -> ServeSettings:
+    """Returns the settings of the values of a file's section `serve`; paths in it are relative to `folder`."""
+    given = dict(values)
+    if "keystore" in given:
+        given["keystore"] = folder / os.path.expanduser(given["keystore"])
+    if "ldap" in given:
+        given["ldap"] = LdapSettings(**given["ldap"])
+    return ServeSettings(**given)

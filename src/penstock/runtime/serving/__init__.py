@@ -1,0 +1,1 @@
+"""The SQL endpoint of a storage: its tables, its users, its server."""

@@ -1,0 +1,213 @@
+"""The SQL endpoint of a pipeline's storage, from its start to its stop."""
+
+from __future__ import annotations
+
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from penstock.config import PipelineConfig
+from penstock.config.sections.serve import ServeSettings
+from penstock.config.values.authority import is_loopback
+from penstock.errors import ConfigError, PenstockError, StateError, first_line, render
+from penstock.graph.identifier import Identifier
+from penstock.runtime.project.workspace import Workspace
+from penstock.runtime.serving.health import HealthPage
+from penstock.runtime.serving.tables import ServedTables
+from penstock.runtime.serving.users import Users
+from penstock.spark.sql.endpoint import PASSWORDS, READ_ONLY_EXTENSION, SqlEndpoint
+
+Record = Callable[[str, str, list[str], int], None]
+"""Records a read: the user, the statement, the tables and the rows. Raises READ_NOT_RECORDED."""
+
+_TABLES_EVERY: Final = 5.0
+_USERS_EVERY: Final = 1.0
+
+
+def with_endpoint(config: PipelineConfig) -> PipelineConfig:
+    """Returns the configuration with the settings of Spark that an endpoint needs before Spark starts.
+
+    Raises:
+        ConfigError: SERVE_USERS_MISSING, SERVE_USERS_TWICE, SERVE_KEYSTORE_INVALID, SERVE_PORT_TAKEN.
+    """
+    check_settings(config.serve)
+    conf = dict(config.spark_conf)
+    extensions = [conf["spark.sql.extensions"]] if "spark.sql.extensions" in conf else []
+    conf["spark.sql.extensions"] = ",".join([*extensions, READ_ONLY_EXTENSION])
+    conf.setdefault("spark.driver.maxResultSize", config.serve.max_result_size)
+    conf.setdefault("spark.sql.catalogImplementation", "in-memory")
+    if config.serve.memory is not None:
+        conf.setdefault("spark.driver.memory", config.serve.memory)
+    return replace(config, spark_conf=conf)
+
+
+def check_settings(serve: ServeSettings) -> None:
+    """Raises what is wrong with the section `serve`, before Spark is started."""
+    if not (serve.users or serve.ldap or is_loopback(serve.address)):
+        raise ConfigError("SERVE_USERS_MISSING", address=serve.address)
+    if serve.users and serve.ldap:
+        raise ConfigError("SERVE_USERS_TWICE")
+    if serve.keystore is not None and (serve.keystore_password is None or not serve.keystore.is_file()):
+        reason = "there is no such file" if serve.keystore_password else "'serve.keystore_password' is not given"
+        raise ConfigError("SERVE_KEYSTORE_INVALID", path=serve.keystore, reason=reason)
+    try:
+        family = socket.AF_INET6 if ":" in serve.address else socket.AF_INET
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((serve.address, serve.port))
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ConfigError("SERVE_PORT_TAKEN", address=serve.address, port=serve.port, reason=reason) from None
+
+
+@dataclass(slots=True)
+class Server:
+    """An endpoint that answers, and its health page if one is declared."""
+
+    endpoint: SqlEndpoint
+    tables: ServedTables
+    users: Users
+    report: Callable[[str], None]
+    started: float
+    health: HealthPage | None = None
+
+    def state(self) -> dict[str, Any]:
+        """Returns what the health page shows: no names of users, no statements."""
+        return {
+            "status": "up",
+            "seconds": round(time.time() - self.started),
+            "tables": len(self.tables.names()),
+            "queries": self.endpoint.count(),
+            "running": len(self.endpoint.running()),
+        }
+
+    def run(self, stop: threading.Event) -> None:
+        """Follows the tables and the users until `stop`, then ends."""
+        next_tables = time.monotonic() + _TABLES_EVERY
+        try:
+            while not stop.wait(_USERS_EVERY):
+                self._follow(self._revoke)
+                if time.monotonic() >= next_tables:
+                    self._follow(self.tables.refresh)
+                    next_tables = time.monotonic() + _TABLES_EVERY
+        finally:
+            if self.health is not None:
+                self.health.close()
+            self.endpoint.stop()
+
+    def _revoke(self) -> None:
+        for user in self.users.refresh():
+            ended = self.endpoint.cancel(user, "SQL_USER_REVOKED")
+            self.report(f"{user} may no longer ask, or has another password; running queries ended: {ended}")
+
+    def _follow(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except PenstockError as error:
+            self.report(render(error))
+        except OSError as error:
+            self.report(first_line(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """What the endpoint asks."""
+
+    tables: ServedTables
+    users: Users
+    on_record: Record
+    limits: ServeSettings
+    report: Callable[[str], None]
+
+    def open(self, schema: str, name: str) -> DataFrame | None:
+        return self.tables.open(schema, name)
+
+    def admit(self, user: str) -> None:
+        self.users.admit(user)
+
+    def record(self, user: str, statement: str, tables: list[str], rows: int) -> None:
+        self.on_record(user, statement, tables, rows)
+
+    def authenticate(self, user: str, password: str) -> None:
+        try:
+            self.users.check(user, password)
+        except PenstockError as error:
+            self.report(render(error))
+            raise
+
+    def refusal(self, condition: str, subject: str) -> PenstockError:
+        limits = self.limits
+        return StateError(
+            condition,
+            subject=subject,
+            user=subject,
+            seconds=f"{limits.query_timeout:g}",
+            row_limit=limits.row_limit,
+            size=limits.max_result_size,
+        )
+
+
+def start_server(
+    config: PipelineConfig,
+    *,
+    progress: Callable[[str], None],
+    report: Callable[[str], None],
+    record: Record,
+    elsewhere: Mapping[Identifier, str],
+    users: Callable[[], PipelineConfig],
+) -> Server:
+    """Starts Spark and the endpoint of `config`, which `with_endpoint` has made; `users` reads the file again.
+
+    Raises:
+        ConfigError, ExternalError: what keeps Spark or the server from starting.
+    """
+    serve = config.serve
+    workspace = Workspace.open(config, progress)
+    known = Users(lambda: users().serve.users, declared=bool(serve.users))
+    known.refresh()
+    tables = ServedTables(workspace, elsewhere, report)
+    tables.refresh()
+    answers = _Answers(tables, known, record, serve, report)
+    endpoint = SqlEndpoint.start(
+        workspace.spark,
+        answers,
+        _hive_settings(serve),
+        row_limit=serve.row_limit,
+        query_timeout=math.ceil(serve.query_timeout),
+    )
+    server = Server(endpoint, tables, known, report, time.time())
+    if serve.health_port is not None:
+        server.health = HealthPage(serve.health_port, server.state)
+    return server
+
+
+def _hive_settings(serve: ServeSettings) -> dict[str, str]:
+    settings = {
+        "hive.server2.thrift.bind.host": serve.address,
+        "hive.server2.thrift.port": str(serve.port),
+        "hive.server2.transport.mode": "binary",
+        "hive.server2.authentication": "LDAP" if serve.ldap else "CUSTOM" if serve.users else "NONE",
+        "hive.server2.custom.authentication.class": PASSWORDS,
+        "hive.server2.enable.doAs": "false",
+        "hive.server2.allow.user.substitution": "false",  # hive.server2.proxy.user of a connection would be believed
+        "hive.server2.logging.operation.enabled": "false",  # it writes statements to a temporary folder
+        "hive.server2.thrift.min.worker.threads": "1",
+        "hive.server2.thrift.max.worker.threads": str(serve.connections),
+        "hive.server2.use.SSL": "false" if serve.keystore is None else "true",
+    }
+    if serve.ldap is not None:
+        settings["hive.server2.authentication.ldap.url"] = serve.ldap.url
+        if serve.ldap.base_dn:
+            settings["hive.server2.authentication.ldap.baseDN"] = serve.ldap.base_dn
+        if serve.ldap.domain:
+            settings["hive.server2.authentication.ldap.Domain"] = serve.ldap.domain
+    if serve.keystore is not None and serve.keystore_password is not None:
+        settings["hive.server2.keystore.path"] = str(serve.keystore)
+        settings["hive.server2.keystore.password"] = serve.keystore_password.resolve()
+    return settings

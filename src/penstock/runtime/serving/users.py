@@ -1,0 +1,94 @@
+"""Who may log in at the SQL endpoint: passwords checked against salted hashes or secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from penstock.config.sections.serve import PASSWORD_HASH
+from penstock.config.values.secret import SecretReference
+from penstock.errors import ConfigError, PenstockError, StateError
+
+_N: Final = 1 << 14
+_R: Final = 8
+_P: Final = 1
+_MEMORY: Final = 64 << 20
+_NO_PASSWORD: Final = "scrypt:16384:8:1:" + "0" * 32 + ":" + "0" * 64
+
+
+def hash_password(password: str, *, salt: bytes | None = None) -> str:
+    """Returns a salted hash (scrypt) that may stand in a pipeline file."""
+    salt = secrets.token_bytes(16) if salt is None else salt
+    return f"scrypt:{_N}:{_R}:{_P}:{salt.hex()}:{_key(password, salt, (_N, _R, _P), 32).hex()}"
+
+
+def is_password(password: str, stored: str) -> bool:
+    """Whether `stored`, a hash or a password, is that of `password`; takes as long for a wrong one."""
+    found = PASSWORD_HASH.fullmatch(stored)
+    if found is None:
+        return hmac.compare_digest(password.encode(), stored.encode())
+    n, r, p, salt, key = found.groups()
+    expected = bytes.fromhex(key)
+    try:
+        given = _key(password, bytes.fromhex(salt), (int(n), int(r), int(p)), len(expected))
+    except ValueError:  # a cost that scrypt does not take
+        return False
+    return hmac.compare_digest(given, expected)
+
+
+def _key(password: str, salt: bytes, cost: tuple[int, int, int], length: int) -> bytes:
+    n, r, p = cost
+    return hashlib.scrypt(password.encode(), salt=salt, n=n, r=r, p=p, dklen=length, maxmem=_MEMORY)
+
+
+@dataclass(slots=True)
+class Users:
+    """The users of an endpoint; without any, each name is believed, which only a loopback address allows.
+
+    `load` returns the users of the pipeline file as it is now; `refresh` calls it.
+    """
+
+    load: Callable[[], Mapping[str, SecretReference | str]]
+    declared: bool
+    _users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def refresh(self) -> set[str]:
+        """Reads the users again; returns those that are no longer there, or have another password.
+
+        Raises:
+            PenstockError: the file is wrong; the users stay what they were.
+        """
+        if not self.declared:
+            return set()
+        users = self.load()
+        with self._lock:
+            before, self._users = self._users, users
+        return {name for name, password in before.items() if users.get(name) != password}
+
+    def check(self, user: str, password: str) -> None:
+        """Raises SQL_LOGIN_FAILED unless the password is that of the user."""
+        if not self.declared:
+            return
+        stored = self._users.get(user)
+        try:
+            secret = stored.resolve() if isinstance(stored, SecretReference) else stored or _NO_PASSWORD
+        except ConfigError:
+            secret = _NO_PASSWORD
+        if not is_password(password, secret) or stored is None:
+            raise ConfigError("SQL_LOGIN_FAILED", user=user)
+
+    def admit(self, user: str) -> None:
+        """Raises SQL_USER_REVOKED for who was taken out since the login."""
+        if self.declared and user not in self._users:
+            raise revoked(user)
+
+
+def revoked(user: str) -> PenstockError:
+    """Returns the error of a user who was taken out."""
+    return StateError("SQL_USER_REVOKED", user=user)
