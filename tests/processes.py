@@ -95,6 +95,7 @@ class Server:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
+                cwd=Path(__file__).parents[1],  # where `python -m tests.…` works, wherever the test is
                 env={**os.environ, **self._environ},
             )
         deadline = time.monotonic() + timeout

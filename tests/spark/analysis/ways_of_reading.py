@@ -35,7 +35,7 @@ class Way:
     @property
     def expected_reads(self) -> list[tuple[str, bool]]:
         """Full name and whether it streams, of each dataset."""
-        names = {"odd": "odd `name, with spaces"}
+        names = {"odd": "`odd ``name, with spaces`"}
         found = [(each.rstrip("*"), each.endswith("*")) for each in self.reads.split()]
         return [(f"shop.{names.get(name, name)}", streaming) for name, streaming in found]
 
