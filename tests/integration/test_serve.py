@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyhive import hive
 from pyhive.exc import OperationalError
@@ -91,9 +92,13 @@ class _Endpoint:
         return f"jdbc:hive2://127.0.0.1:{self.port}/shop"
 
 
+_HOSTILE = {"HIVE_SERVER2_THRIFT_BIND_HOST": "0.0.0.0", "HIVE_SERVER2_TRANSPORT_MODE": "http"}
+
+
 def _settings(users: dict[str, str]) -> str:
     serve = {"port": 0, "health_port": 0, "query_timeout": "6 seconds", "row_limit": 1000, "max_result_size": "1m"}
-    return json.dumps({"name": "orders", "schema": "shop", "serve": {**serve, "users": users}})
+    spark = {"spark.sql.hive.thriftServer.singleSession": "true"}  # is not heeded
+    return json.dumps({"name": "orders", "schema": "shop", "serve": {**serve, "users": users}, "spark_conf": spark})
 
 
 _USERS = {"ada": hash_password("ada's"), "auditor": hash_password("auditor's"), "bob": "${env:BOB}"}
@@ -108,7 +113,7 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Endpoint]:
     (folder / "pipeline.py").write_text(_PIPELINE)
     (folder / "penstock.yml").write_text(_settings(_USERS))
     own_process("run", folder).expect(0)
-    with running("serve", folder, environ={"BOB": _BOB}) as command:
+    with running("serve", folder, environ={"BOB": _BOB, **_HOSTILE}) as command:
         stdout, stderr = command.process.stdout, command.process.stderr
         assert stdout is not None
         assert stderr is not None
@@ -132,6 +137,12 @@ def test_a_reader_sees_filtered_rows_and_masks(endpoint: _Endpoint) -> None:
         (5,),
     ]
     assert endpoint.rows("SELECT * FROM orders ORDER BY id") == _ROWS
+
+
+def test_it_listens_on_the_loopback_address_only(endpoint: _Endpoint) -> None:
+    listening = [tuple(each.laddr) for each in psutil.net_connections("tcp") if each.status == psutil.CONN_LISTEN]
+    found = [str(address).removeprefix("::ffff:") for address, port in listening if port == endpoint.port]
+    assert found == ["127.0.0.1"]
 
 
 def test_a_filter_knows_the_user(endpoint: _Endpoint) -> None:
@@ -321,10 +332,11 @@ def test_a_user_who_is_taken_out_loses_the_running_query_and_the_session(endpoin
         file.write_text(_settings({name: secret for name, secret in _USERS.items() if name != "bob"}))
         try:
             asking.join(10)
-            ask("SELECT 1")
+            for statement in ("SELECT 1", "SHOW TABLES", "EXPLAIN SELECT * FROM customers"):
+                ask(statement)
         finally:
             file.write_text(_settings(_USERS))
-    assert len(found) == 2
+    assert len(found) == 4
     assert all("[SQL_USER_REVOKED]" in message for message in found)
 
 

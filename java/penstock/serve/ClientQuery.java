@@ -33,13 +33,13 @@ final class ClientQuery {
   /** Returns the rows of a query as a plan, recorded. */
   static LogicalPlan run(Endpoint endpoint, SparkSession session, String text, LogicalPlan plan) {
     String user = CurrentUserContext.getCurrentUserOrEmpty();
-    refuseIf(endpoint.door.admit(user));
     SparkContext context = session.sparkContext();
     String pool = context.getLocalProperty(POOL);
     ServedTables.opened().clear();
     RUNNING.set(true);
     Endpoint.Running query = endpoint.begin(user);
     try (query) {
+      refuseIf(endpoint.door.admit(user)); // after it counts as running: a revocation meanwhile ends it
       context.setLocalProperty(POOL, "user " + user); // so that a user's long query does not hold up others'
       LogicalPlan rows = collected(endpoint, session, user, text, plan);
       refuseIfEnded(endpoint, query, null);
@@ -100,7 +100,7 @@ final class ClientQuery {
     }
   }
 
-  private static void refuseIf(String refusal) {
+  static void refuseIf(String refusal) {
     if (refusal != null) {
       throw new RefusedException(refusal);
     }

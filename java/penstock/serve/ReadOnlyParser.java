@@ -2,6 +2,7 @@ package penstock.serve;
 
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.CurrentUserContext;
 import org.apache.spark.sql.catalyst.FunctionIdentifier;
 import org.apache.spark.sql.catalyst.TableIdentifier;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedTableOrView;
@@ -62,6 +63,10 @@ final class ReadOnlyParser implements ParserInterface {
   }
 
   private LogicalPlan readOnly(Endpoint endpoint, String text, LogicalPlan plan) throws ParseException {
+    String user = CurrentUserContext.getCurrentUserOrEmpty();
+    if (!user.isEmpty()) { // else it is the USE of a session that is being opened
+      ClientQuery.refuseIf(endpoint.door.admit(user));
+    }
     String refused = ReadOnlyStatement.refusedPart(plan);
     if (refused != null) {
       throw new RefusedException(endpoint.door.refusal("SQL_STATEMENT_REFUSED", refused));

@@ -51,7 +51,6 @@ def test_defaults(project: Project) -> None:
             "address": "127.0.0.1",
             "port": 10_000,
             "users": {},
-            "ldap": None,
             "keystore": None,
             "keystore_password": None,
             "query_timeout": 300.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from penstock.config import load_project
 from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError, PenstockError, StateError
-from penstock.runtime.serving.server import check_settings
+from penstock.runtime.serving.server import check_settings, with_endpoint
 from penstock.runtime.serving.users import Users, hash_password, is_password
 
 
@@ -70,10 +71,10 @@ def test_a_user_who_is_taken_out_or_has_another_hash_is_named() -> None:
     ("serve", "condition"),
     [
         ({"address": "0.0.0.0"}, "SERVE_USERS_MISSING"),
-        ({"users": {"a": "${env:A}"}, "ldap": {"url": "ldaps://ldap.example.com"}}, "SERVE_USERS_TWICE"),
         ({"keystore": "none.p12", "keystore_password": "${env:A}"}, "SERVE_KEYSTORE_INVALID"),
         ({"keystore": "penstock.yml"}, "SERVE_KEYSTORE_INVALID"),
         ({"port": 70000}, "SERVE_PORT_TAKEN"),
+        ({"users": {"ada@corp": "${env:A}"}}, "CONFIG_INVALID_VALUE"),
     ],
 )
 def test_settings_that_cannot_work_are_refused_before_spark_starts(
@@ -82,3 +83,13 @@ def test_settings_that_cannot_work_are_refused_before_spark_starts(
     with pytest.raises(PenstockError) as caught:
         check_settings(_serve(tmp_path, **serve))
     assert caught.value.condition == condition
+
+
+def test_the_settings_of_another_server_in_the_environment_are_not_heeded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "penstock.yml").write_text("name: a\nspark_conf: {spark.sql.hive.thriftServer.singleSession: true}\n")
+    monkeypatch.setenv("HIVE_SERVER2_THRIFT_BIND_HOST", "0.0.0.0")
+    served = with_endpoint(load_project(tmp_path))
+    assert "HIVE_SERVER2_THRIFT_BIND_HOST" not in os.environ
+    assert served.spark_conf["spark.sql.hive.thriftServer.singleSession"] == "false"

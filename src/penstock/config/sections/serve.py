@@ -13,12 +13,12 @@ from penstock.config.references import Reference, reference
 from penstock.config.shapes import Count, Key, Section, Text, TextMap, matching
 from penstock.config.values.interval import interval_of_key
 from penstock.config.values.secret import REFERENCE, SecretReference
+from penstock.errors import ConfigError
 
 PASSWORD_HASH: Final = re.compile(r"scrypt:(\d{1,9}):(\d{1,3}):(\d{1,3}):([0-9a-f]{16,128}):([0-9a-f]{32,128})")
 """What `penstock serve --hash-password` prints: the cost N, r and p, the salt, and the key of the password."""
 
 _size = matching(r"[1-9]\d{0,5}[mg]", "a number with m or g", "256m")
-_ldap_url = matching(r"ldaps?://\S+", "an address that begins with ldaps:// or ldap://", "ldaps://ldap.example.com")
 
 
 def _password(key: str, text: str) -> str | Reference:
@@ -29,27 +29,17 @@ def _password(key: str, text: str) -> str | Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class LdapSettings:
-    """The directory whose users may log in: `url`, and how a user's name becomes one there."""
-
-    url: str
-    base_dn: str | None = None
-    domain: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ServeSettings:
     """How `penstock serve` answers.
 
     `users` has each user's password as a reference, or as a salted hash. An `address` that is not of this machine alone
-    needs users, or `ldap`. `query_timeout` is in seconds, `row_limit` in rows of a result; 0 is no limit.
+    needs users. `query_timeout` is in seconds, `row_limit` in rows of a result; 0 is no limit.
     `max_result_size` and `memory` are sizes as Spark writes them.
     """
 
     address: str = "127.0.0.1"
     port: int = 10000
     users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
-    ldap: LdapSettings | None = None
     keystore: Path | None = None
     keystore_password: SecretReference | None = None
     query_timeout: float = 300.0
@@ -59,14 +49,6 @@ class ServeSettings:
     connections: int = 100
     health_port: int | None = None
 
-
-_LDAP = Section(
-    (
-        Key("url", Text(_ldap_url), "The address of the directory.", "ldaps://ldap.example.com", required=True),
-        Key("base_dn", Text(), "Where the users are: a user is uid=NAME,BASE_DN.", "ou=people,dc=example,dc=com"),
-        Key("domain", Text(), "The domain of the users: a user is NAME@DOMAIN, as in Active Directory.", "example.com"),
-    )
-)
 
 SERVE: Final = Section(
     (
@@ -78,7 +60,6 @@ SERVE: Final = Section(
             "Who may log in: the salted hash of a password (penstock serve --hash-password), or a reference to one.",
             '{ada: "${env:ADA_PASSWORD}"}',
         ),
-        Key("ldap", _LDAP, "A directory that checks users and passwords.", "{url: ldaps://ldap.example.com}"),
         Key("keystore", Text(), "A PKCS12 or JKS file with certificate and key, for TLS.", "serve.p12"),
         Key("keystore_password", Text(reference), "Its password.", '"${env:KEYSTORE_PASSWORD}"'),
         Key(
@@ -102,8 +83,11 @@ SERVE: Final = Section(
 def serve_settings(values: Mapping[str, Any], folder: Path) -> ServeSettings:
     """Returns the settings of the values of a file's section `serve`; paths in it are relative to `folder`."""
     given = dict(values)
+    for name in given.get("users", ()):
+        if "@" in name or "/" in name:  # Hive takes what is before it for the name
+            raise ConfigError(
+                "CONFIG_INVALID_VALUE", key="serve.users", value=name, expected="names without @ and /", example="ada"
+            )
     if "keystore" in given:
         given["keystore"] = folder / os.path.expanduser(given["keystore"])
-    if "ldap" in given:
-        given["ldap"] = LdapSettings(**given["ldap"])
     return ServeSettings(**given)

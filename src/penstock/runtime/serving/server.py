@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import socket
 import threading
 import time
@@ -26,6 +27,12 @@ from penstock.spark.sql.endpoint import PASSWORDS, READ_ONLY_EXTENSION, SqlEndpo
 Record = Callable[[str, str, list[str], int], None]
 """Records a read: the user, the statement, the tables and the rows. Raises READ_NOT_RECORDED."""
 
+_OF_ANOTHER_SERVER: Final = (
+    "HIVE_SERVER2_THRIFT_BIND_HOST",
+    "HIVE_SERVER2_THRIFT_PORT",
+    "HIVE_SERVER2_THRIFT_HTTP_PORT",
+    "HIVE_SERVER2_TRANSPORT_MODE",
+)
 _TABLES_EVERY: Final = 5.0
 _USERS_EVERY: Final = 1.0
 
@@ -34,7 +41,7 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
     """Returns the configuration with the settings of Spark that an endpoint needs before Spark starts.
 
     Raises:
-        ConfigError: SERVE_USERS_MISSING, SERVE_USERS_TWICE, SERVE_KEYSTORE_INVALID, SERVE_PORT_TAKEN.
+        ConfigError: SERVE_USERS_MISSING, SERVE_KEYSTORE_INVALID, SERVE_PORT_TAKEN.
     """
     check_settings(config.serve)
     conf = dict(config.spark_conf)
@@ -42,6 +49,9 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
     conf["spark.sql.extensions"] = ",".join([*extensions, READ_ONLY_EXTENSION])
     conf.setdefault("spark.driver.maxResultSize", config.serve.max_result_size)
     conf.setdefault("spark.sql.catalogImplementation", "in-memory")
+    conf["spark.sql.hive.thriftServer.singleSession"] = "false"  # else clients would have the server's own session
+    for name in _OF_ANOTHER_SERVER:  # the Thrift server prefers them to the settings
+        os.environ.pop(name, None)
     if config.serve.memory is not None:
         conf.setdefault("spark.driver.memory", config.serve.memory)
     return replace(config, spark_conf=conf)
@@ -49,10 +59,8 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
 
 def check_settings(serve: ServeSettings) -> None:
     """Raises what is wrong with the section `serve`, before Spark is started."""
-    if not (serve.users or serve.ldap or is_loopback(serve.address)):
+    if not (serve.users or is_loopback(serve.address)):
         raise ConfigError("SERVE_USERS_MISSING", address=serve.address)
-    if serve.users and serve.ldap:
-        raise ConfigError("SERVE_USERS_TWICE")
     if serve.keystore is not None and (serve.keystore_password is None or not serve.keystore.is_file()):
         reason = "there is no such file" if serve.keystore_password else "'serve.keystore_password' is not given"
         raise ConfigError("SERVE_KEYSTORE_INVALID", path=serve.keystore, reason=reason)
@@ -192,7 +200,7 @@ def _hive_settings(serve: ServeSettings) -> dict[str, str]:
         "hive.server2.thrift.bind.host": serve.address,
         "hive.server2.thrift.port": str(serve.port),
         "hive.server2.transport.mode": "binary",
-        "hive.server2.authentication": "LDAP" if serve.ldap else "CUSTOM" if serve.users else "NONE",
+        "hive.server2.authentication": "CUSTOM" if serve.users else "NONE",
         "hive.server2.custom.authentication.class": PASSWORDS,
         "hive.server2.enable.doAs": "false",
         "hive.server2.allow.user.substitution": "false",  # hive.server2.proxy.user of a connection would be believed
@@ -201,12 +209,6 @@ def _hive_settings(serve: ServeSettings) -> dict[str, str]:
         "hive.server2.thrift.max.worker.threads": str(serve.connections),
         "hive.server2.use.SSL": "false" if serve.keystore is None else "true",
     }
-    if serve.ldap is not None:
-        settings["hive.server2.authentication.ldap.url"] = serve.ldap.url
-        if serve.ldap.base_dn:
-            settings["hive.server2.authentication.ldap.baseDN"] = serve.ldap.base_dn
-        if serve.ldap.domain:
-            settings["hive.server2.authentication.ldap.Domain"] = serve.ldap.domain
     if serve.keystore is not None and serve.keystore_password is not None:
         settings["hive.server2.keystore.path"] = str(serve.keystore)
         settings["hive.server2.keystore.password"] = serve.keystore_password.resolve()

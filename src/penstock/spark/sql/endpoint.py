@@ -17,7 +17,7 @@ READ_ONLY_EXTENSION: Final = "penstock.serve.ReadOnlyExtension"
 """The last of `spark.sql.extensions` in the session of an endpoint."""
 
 PASSWORDS: Final = "penstock.serve.Passwords"
-_OF_LOGINS: Final = ("hive.server2.custom.", "hive.server2.authentication.ldap.")
+_OF_LOGINS: Final = "hive.server2.custom."
 _THRIFT: Final = "org.apache.hive.service.cli.thrift.ThriftCLIService"
 
 
