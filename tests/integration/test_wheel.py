@@ -64,6 +64,7 @@ def test_the_wheel_says_what_it_is_and_needs(built: Path) -> None:
         "avro",
         "azure",
         "azure-identity",
+        "duckdb",
         "gcs",
         "hdfs",
         "kinesis",
