@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError
 from penstock.graph.identifier import Identifier
+from penstock.graph.schema.table_schema import Column
+from penstock.registration.catalog import Action, Change
 from penstock.registration.hive.catalog import HiveCatalog, same_place
 from penstock.registration.hive.thrift import ProtocolError, Struct, call, read_answer
 from penstock.registration.names import name_clashes
+from penstock.registration.table import Owner, TableRegistration
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**31), 2**31 - 1) | st.floats(allow_nan=False) | st.text(),
@@ -57,16 +60,72 @@ def test_any_answer_is_read_or_refused(content: bytes) -> None:
             continue
 
 
+def answer_of(result: Struct) -> bytes:
+    """The message in which a server returns the result of a call."""
+    return struct.pack(">I", 0x80010002) + call("get_table", result, 1)[4:]
+
+
+def field(number: int, kind: int, content: bytes) -> bytes:
+    return struct.pack(">IiiBH", 0x80010002, 0, 1, kind, number) + content + b"\x00"
+
+
+NOTHING = answer_of(Struct())
+ODD = {
+    "a struct as the key of a map": field(0, 13, struct.pack(">bbi", 12, 11, 1) + b"\x00" + struct.pack(">i", 0)),
+    "a set of maps": field(0, 14, struct.pack(">bi", 13, 1) + struct.pack(">bbi", 11, 11, 0)),
+    "structs without end": struct.pack(">Iii", 0x80010002, 0, 1) + b"\x0c\x00\x00" * 5000,
+    "a list of negative length": field(0, 15, struct.pack(">bi", 11, -1)),
+    "a table that is a text": answer_of(Struct({0: "orders"})),
+    "a table of other fields": answer_of(Struct({0: Struct({7: "storage", 9: [1, 2]})})),
+    "parameters that are no texts": answer_of(Struct({0: Struct({9: {"penstock.pipeline": 5}})})),
+    "parameters that are a struct": answer_of(Struct({0: Struct({9: Struct({1: "a"})})})),
+}
+
+
+@pytest.mark.parametrize("content", ODD.values(), ids=ODD)
+def test_an_answer_that_no_metastore_gives_is_a_condition(content: bytes) -> None:
+    with answering(NOTHING, content) as port:
+        catalog = HiveCatalog(HiveMetastore("warehouse", (("127.0.0.1", port),)), None)
+        with pytest.raises(ExternalError) as raised, catalog.connect() as session:
+            session.deactivate(Identifier("a", "b"), Owner("orders", "s"))
+    assert raised.value.condition == "CATALOG_NOT_REACHABLE"
+
+
+def test_a_skewed_table_and_texts_in_other_encodings_are_written_as_they_were_read() -> None:
+    by_values = {("2026", "a"): "/lake/skewed"}  # skewedColValueLocationMaps, by lists of values
+    skewed = Struct({7: Struct({11: Struct({1: ["day"], 3: by_values})}), 9: {"comment": "caf\udce9"}})
+    content = call("alter_table", skewed, 7)
+    assert b"caf\xe9" in content
+    assert read_answer(reader(content)) == skewed  # type: ignore[arg-type]
+
+
+def test_an_entry_without_storage_is_corrected() -> None:
+    """Another program may leave out whatever Thrift lets it."""
+    entry = answer_of(
+        Struct({0: Struct({9: {"penstock.pipeline": "orders", "penstock.storage": "s", "a": "b\udce9"}})})
+    )
+    table = TableRegistration(
+        Identifier("a", "b"), "/lake/b", (Column("id", "bigint"),), None, Owner("orders", "s"), {"a": "b"}
+    )
+    with answering(NOTHING, entry, entry, NOTHING) as port:
+        catalog = HiveCatalog(HiveMetastore("warehouse", (("127.0.0.1", port),)), None)
+        with catalog.connect() as session:
+            found = session.differences(table)
+            assert {"location None", "column id is missing", "a=b\ufffd"} <= set(found)
+            assert session.register(table) == Change(Action.UPDATED, found)
+
+
 @contextmanager
-def answering(content: bytes) -> Iterator[int]:
-    """A server on loopback that answers the first request with `content`, and closes."""
+def answering(*answers: bytes) -> Iterator[int]:
+    """A server on loopback that answers one request with each of `answers`, and closes."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
             connection, _ = server.accept()
             with connection:
-                connection.recv(1000)
-                connection.sendall(content)
+                for answer in answers:
+                    connection.recv(100_000)
+                    connection.sendall(answer)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()

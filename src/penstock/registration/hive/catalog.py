@@ -13,7 +13,7 @@ from penstock.config import HiveMetastore
 from penstock.errors import ExternalError, StateError
 from penstock.graph.identifier import Identifier
 from penstock.registration.catalog import Action, Change
-from penstock.registration.hive.metastore import Metastore, MetastoreError
+from penstock.registration.hive.metastore import Metastore, MetastoreError, printable
 from penstock.registration.hive.thrift import ProtocolError, Struct
 from penstock.registration.hive.types import hive_columns
 from penstock.registration.table import Owner, TableRegistration
@@ -179,7 +179,7 @@ class _HiveSession:
             catalog=self._catalog,
             table=".".join(self._name(identifier)),
             owner=theirs,
-            their_location=place or "no location",
+            their_location=printable(place or "no location"),
             own=f"pipeline {own.pipeline} on {own.storage}",
             own_location=location,
         )
@@ -228,7 +228,7 @@ def _location(table: Struct) -> str | None:
 def _corrected(existing: Struct, table: TableRegistration) -> Struct:
     """Returns the entry with all that registration decides; what else stands in it stays."""
     made = copy.deepcopy(existing)
-    parameters, storage = made.setdefault(_PARAMETERS, {}), made[_SD]
+    parameters, storage = made.setdefault(_PARAMETERS, {}), made.setdefault(_SD, Struct())
     parameters.update({name: text for name, text in table.properties.items() if not name.lower().startswith(_RESERVED)})
     parameters.update({PIPELINE: table.owner.pipeline, STORAGE: table.owner.storage, _PROVIDER: "delta"})
     parameters["EXTERNAL"] = "TRUE"
@@ -238,7 +238,7 @@ def _corrected(existing: Struct, table: TableRegistration) -> Struct:
         parameters[_COMMENT] = table.comment
     made[_TYPE] = "EXTERNAL_TABLE"
     storage[_COLUMNS] = hive_columns(table.columns)
-    serde = storage[_SERDE].setdefault(_SERDE_PARAMETERS, {})
+    serde = storage.setdefault(_SERDE, Struct()).setdefault(_SERDE_PARAMETERS, {})
     if not same_place(serde.get(_PATH), table.location):
         serde[_PATH] = _uri(table.location)
     return made
@@ -249,7 +249,8 @@ def _differences(existing: Struct, wanted: Struct) -> tuple[str, ...]:
     found = []
     if _location(existing) != _location(wanted):
         found.append(f"location {_location(existing)}")
-    before, after = ({column[1]: column for column in each[_SD][_COLUMNS]} for each in (existing, wanted))
+    columns = ((each.get(_SD) or {}).get(_COLUMNS) or [] for each in (existing, wanted))
+    before, after = ({column.get(1): column for column in each} for each in columns)
     found += [f"column {name} is missing" for name in after.keys() - before.keys()]
     found += [f"column {name} is not in the table" for name in before.keys() - after.keys()]
     changed = [name for name in before.keys() & after.keys() if _field(before[name]) != _field(after[name])]
@@ -260,7 +261,7 @@ def _differences(existing: Struct, wanted: Struct) -> tuple[str, ...]:
     found += [f"{name}={old.get(name)}" for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
     if existing.get(_TYPE) != wanted[_TYPE]:
         found.append(f"type {existing.get(_TYPE)}")
-    return tuple(found)
+    return tuple(map(printable, found))
 
 
 def _field(column: Struct) -> tuple[Any, Any]:

@@ -13,6 +13,12 @@ from penstock.registration.hive.thrift import ProtocolError, Struct, call, read_
 _SECONDS: Final = 10.0
 _DROP_TABLE_EXCEPTIONS: Final = {1: "NoSuchObjectException", 3: "MetaException"}
 
+# The fields of the answers that registration reads, with their types.
+_DATABASE: Final = Struct({3: str})
+_COLUMN: Final = Struct({1: str, 2: str, 3: str})
+_STORAGE: Final = Struct({1: [_COLUMN], 2: str, 7: Struct({3: {str: str}})})
+_TABLE: Final = Struct({7: _STORAGE, 9: {str: str}, 12: str})
+
 
 class MetastoreError(Exception):
     """An exception that the interface declares; `kind` is its name."""
@@ -52,7 +58,8 @@ class Metastore:
 
     def database(self, name: str) -> Struct | None:
         """Returns a database, None where there is none of that name."""
-        return self._found("get_database", Struct({1: name}), {1: "NoSuchObjectException", 2: "MetaException"})
+        exceptions = {1: "NoSuchObjectException", 2: "MetaException"}
+        return self._found("get_database", Struct({1: name}), exceptions, _DATABASE)
 
     def create_database(self, name: str, comment: str) -> None:
         """Creates a database in the warehouse; nothing happens to one that is there."""
@@ -66,7 +73,7 @@ class Metastore:
     def table(self, database: str, name: str) -> Struct | None:
         """Returns a table, None where there is none of that name."""
         exceptions = {1: "MetaException", 2: "NoSuchObjectException"}
-        return self._found("get_table", Struct({1: database, 2: name}), exceptions)
+        return self._found("get_table", Struct({1: database, 2: name}), exceptions, _TABLE)
 
     def create_table(self, table: Struct) -> None:
         """Creates a table."""
@@ -87,22 +94,24 @@ class Metastore:
         """Removes a table, and none of its files."""
         self._call("drop_table", Struct({1: database, 2: name, 3: False}), _DROP_TABLE_EXCEPTIONS)
 
-    def _found(self, name: str, arguments: Struct, exceptions: dict[int, str]) -> Struct | None:
+    def _found(self, name: str, arguments: Struct, exceptions: dict[int, str], fields: Struct) -> Struct | None:
         try:
             found = self._call(name, arguments, exceptions)
         except MetastoreError as error:
             if error.kind != "NoSuchObjectException":
                 raise
             return None
-        return found if isinstance(found, Struct) else None
+        if not isinstance(found, Struct) or not _has_types(found, fields):
+            raise ProtocolError(f"the answer to {name} is not what a metastore says")
+        return found
 
     def _call(self, name: str, arguments: Struct, exceptions: dict[int, str]) -> Any:
         self._calls += 1
         self._socket.sendall(call(name, arguments, self._calls))
         answer = read_answer(self._read)
         for number, kind in exceptions.items():
-            if number in answer:
-                raise MetastoreError(kind, str(answer[number].get(1) or ""))
+            if isinstance(refused := answer.get(number), Struct):
+                raise MetastoreError(kind, printable(str(refused.get(1) or "")))
         return answer.get(0)
 
     def _read(self, length: int) -> bytes:
@@ -119,3 +128,23 @@ class Metastore:
             except OSError as error:
                 failure = error
         raise failure
+
+
+def printable(text: str) -> str:
+    """Returns a text of the metastore without what is not UTF-8 in it."""
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _has_types(value: Any, expected: Any) -> bool:
+    """Whether a value has the types that are expected, where it has the fields."""
+    match expected:
+        case Struct():
+            fields = expected.items()
+            return isinstance(value, Struct) and all(value.get(n) is None or _has_types(value[n], t) for n, t in fields)
+        case dict():
+            [(key, item)] = expected.items()
+            return type(value) is dict and all(isinstance(k, key) and isinstance(v, item) for k, v in value.items())
+        case [item]:
+            return isinstance(value, list) and all(_has_types(each, item) for each in value)
+        case _:
+            return isinstance(value, expected)

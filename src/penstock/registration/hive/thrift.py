@@ -1,6 +1,7 @@
 """Thrift's binary protocol, as far as the metastore's interface needs it: structs are dicts by the numbers of fields.
 
-What was read can be written again, fields that this version does not know included.
+What was read can be written again, fields that this version does not know included. A list that is a key of a map or
+an item of a set is a tuple.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ _VERSION: Final = 0x80010000
 _CALL, _EXCEPTION = 1, 3
 _BOOL, _BYTE, _DOUBLE, _I16, _I32, _I64, _STRING, _STRUCT, _MAP, _SET, _LIST = 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 15
 _MOST_BYTES: Final = 64 << 20
+_DEEPEST: Final = 32
 _NUMBERS: Final = {_BYTE: ">b", _DOUBLE: ">d", _I16: ">h", _I32: ">i", _I64: ">q"}
 
 Read = Callable[[int], bytes]
@@ -62,7 +64,7 @@ def read_answer(read: Read) -> Struct:
 
 
 def _text(text: str) -> bytes:
-    encoded = text.encode()
+    encoded = text.encode(errors="surrogateescape")  # as it was read, in another encoding, too
     return struct.pack(">i", len(encoded)) + encoded
 
 
@@ -109,7 +111,9 @@ def _bytes_of(value: Any) -> bytes:
             return struct.pack(_NUMBERS[kind], value)
 
 
-def _read(kind: int, read: Read) -> Any:
+def _read(kind: int, read: Read, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise ProtocolError(f"the answer has values in more than {_DEEPEST} others")
     match kind:
         case 2:
             return read(1) != b"\x00"
@@ -122,17 +126,35 @@ def _read(kind: int, read: Read) -> Any:
             found = Struct()
             while field := read(1)[0]:
                 [number] = struct.unpack(">h", read(2))
-                found[number] = _read(field, read)
+                found[number] = _read(field, read, depth + 1)
             return found
         case 13:
             key, inner, length = struct.unpack(">bbi", read(6))
-            return {_read(key, read): _read(inner, read) for _ in range(length)}
+            return {_read_key(key, read, depth + 1): _read(inner, read, depth + 1) for _ in _items(length)}
         case 14 | 15:
             inner, length = struct.unpack(">bi", read(5))
-            items = [_read(inner, read) for _ in range(length)]
-            return frozenset(items) if kind == _SET else items
+            if kind == _SET:
+                return frozenset(_read_key(inner, read, depth + 1) for _ in _items(length))
+            return [_read(inner, read, depth + 1) for _ in _items(length)]
         case _ if kind in _NUMBERS:
             [value] = struct.unpack(_NUMBERS[kind], read(struct.calcsize(_NUMBERS[kind])))
             return value if kind in {_I32, _DOUBLE} else Sized(value, kind)
         case _:
             raise ProtocolError(f"the answer has a value of the unknown type {kind}")
+
+
+def _read_key(kind: int, read: Read, depth: int) -> Any:
+    value = _read(kind, read, depth)
+    if kind == _LIST:
+        value = tuple(value)
+    try:
+        hash(value)
+    except TypeError:
+        raise ProtocolError(f"the answer has a key of the type {kind}") from None
+    return value
+
+
+def _items(length: int) -> range:
+    if not 0 <= length <= _MOST_BYTES:
+        raise ProtocolError(f"the answer has a list of {length} items")
+    return range(length)
