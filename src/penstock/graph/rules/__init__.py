@@ -31,6 +31,7 @@ RULES: tuple[Rule, ...] = (
     datasets.uniqueness_on_view,
     datasets.event_time_on_view,
     datasets.cluster_by_with_partitions,
+    datasets.universal_format,
     sinks.sink_options,
     sinks.sink_groups,
     jdbc_options.jdbc_options,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from penstock.errors import DefinitionError, PenstockError, did_you_mean
 from penstock.graph.companions.lateness_counting import LATENESS, LatenessCounting
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import EventTime, Expectation, OnViolation, TemporaryView, UniqueKey
 from penstock.graph.identifier import Identifier
+
+UNIVERSAL_FORMAT: Final = "delta.universalFormat.enabledFormats"
 
 
 # Uniqueness is checked where rows are stored.
@@ -38,6 +41,20 @@ def cluster_by_with_partitions(graph: DataflowGraph) -> Iterator[PenstockError]:
     for table in graph.tables:
         if table.cluster_by and table.partition_columns:
             yield table.error("SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED", name=table.identifier)
+
+
+def universal_format(graph: DataflowGraph) -> Iterator[PenstockError]:
+    """Reports tables with the universal format: Delta accepts it without its converter, and then never writes it."""
+    for table in graph.tables:
+        properties = {name.casefold(): value for name, value in table.table_properties.items()}
+        if value := properties.get(UNIVERSAL_FORMAT.casefold()):
+            yield table.error(
+                "TABLE_PROPERTY_UNSUPPORTED",
+                name=table.identifier,
+                property=UNIVERSAL_FORMAT,
+                reason=f"the part of Delta that writes metadata for {value} is not published for this version",
+                way_out="docs/how-to/catalogs.md#iceberg says what readers of Iceberg can do instead",
+            )
 
 
 def lateness_setting(graph: DataflowGraph) -> Iterator[PenstockError]:
