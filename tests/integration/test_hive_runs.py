@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from tests.cli_runner import penstock
 from tests.integration.hive_metastore import HiveMetastoreServer
+from tests.unity_server import UnityServer
 
 from penstock.spark.session.setup.jars import ensure_jars
 
@@ -133,3 +134,22 @@ def test_a_plain_spark_reads_the_tables_by_name(metastore: HiveMetastoreServer, 
         ("shop.sums", "CREATED"),
         ("shop.totals", "DEACTIVATED"),
     }
+
+
+def test_runs_register_in_unity_catalog(project: Path) -> None:
+    """The same, beside a second catalog of another kind."""
+    with UnityServer(token="t0ken") as unity:
+        (project / "token").write_text("old")
+        file = project / "penstock.yml"
+        lake = f"  lake: {{type: unity, uri: '{unity.uri}', token: '${{file:token}}'}}\n"
+        file.write_text(file.read_text() + lake)
+        penstock("run", project, "--json").expect(0)
+        refused = [condition for _, action, condition in _registrations(project) if action == "FAILED"]
+        assert refused == ["CATALOG_NOT_REACHABLE"]
+        (project / "token").write_text("t0ken")
+        penstock("run", project, "--json").expect(0)
+        assert unity.tables.keys() == {("main", "shop", "orders"), ("main", "shop", "totals")}
+        assert penstock("doctor", project, "--json").document["findings"] == []
+        (project / "pipeline.py").write_text(_PIPELINE.replace("def totals", "def sums"))
+        penstock("drop", "totals", project, "--yes").expect(0)
+        assert unity.tables.keys() == {("main", "shop", "orders")}

@@ -5,7 +5,7 @@ from penstock.config.files.path_mapping import explain_missing_file, map_path, r
 from penstock.config.load import load_project, load_script
 from penstock.config.pipeline_config import MaintenanceSettings, PipelineConfig, RetrySettings
 from penstock.config.sections.alerts import ALL_TABLES, AlertSettings, Command, Destination, Email, TableAlerts, Webhook
-from penstock.config.sections.catalogs import HiveMetastore
+from penstock.config.sections.catalogs import HiveMetastore, UnityCatalogServer
 from penstock.config.sections.lineage import LineageSettings
 from penstock.config.sections.metrics import MetricsSettings, Otlp
 from penstock.config.values.interval import parse_interval
@@ -31,6 +31,7 @@ __all__ = [
     "TableAlerts",
     "Trigger",
     "TriggerKind",
+    "UnityCatalogServer",
     "Webhook",
     "effective_trigger",
     "explain_missing_file",

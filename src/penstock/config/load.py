@@ -37,7 +37,7 @@ from penstock.graph.identifier import Identifier
 from penstock.storage import local_path
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-_WITH_REFERENCES = {"alerts", "lineage", "metrics", "serve"}
+_WITH_REFERENCES = {"alerts", "catalogs", "lineage", "metrics", "serve"}
 """Sections in which values may be references to secrets."""
 
 Referred = Callable[[str, tuple[Any, ...], SourceLocation], SecretReference]
@@ -153,7 +153,7 @@ def _build(
         alerts=alert_settings(sections.get("alerts", {}), folder, values.get("catalog")),
         metrics=metrics_settings(sections.get("metrics", {}), folder),
         lineage=lineage_settings(sections.get("lineage", {}), folder),
-        catalogs=catalog_settings(values_of("catalogs", settings["catalogs"], {})) if "catalogs" in settings else (),
+        catalogs=catalog_settings(settings["catalogs"], of_sections, folder) if "catalogs" in settings else (),
         audit=audit_settings(_values(values.get("audit", {}))),
         serve=serve_settings(sections.get("serve", {}), folder),
         event_log=_event_log(values),

@@ -11,7 +11,7 @@ from typing import Final
 from penstock.config.files.library import Library, find_source_files
 from penstock.config.sections.alerts import AlertSettings
 from penstock.config.sections.audit import AuditSettings
-from penstock.config.sections.catalogs import HiveMetastore
+from penstock.config.sections.catalogs import CatalogSettings
 from penstock.config.sections.lineage import LineageSettings
 from penstock.config.sections.metrics import MetricsSettings
 from penstock.config.sections.serve import ServeSettings
@@ -96,7 +96,7 @@ class PipelineConfig:
     lineage: LineageSettings = field(default_factory=LineageSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
-    catalogs: tuple[HiveMetastore, ...] = ()
+    catalogs: tuple[CatalogSettings, ...] = ()
     """The catalogs in which runs register the tables."""
     event_log: Identifier | None = None
     """The table that has the event log, too."""

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from penstock.config import PipelineConfig
+from penstock.config import PipelineConfig, UnityCatalogServer
 from penstock.errors import PenstockError
 from penstock.graph.identifier import Identifier
 from penstock.registration.catalog import Catalog
 from penstock.registration.hive.catalog import HiveCatalog
 from penstock.registration.table import Owner
+from penstock.registration.unity.catalog import UnityCatalog
 
 
 def catalogs_of(config: PipelineConfig) -> tuple[Catalog, ...]:
     """Returns them in the order of the file."""
-    return tuple(HiveCatalog(settings, config.catalog) for settings in config.catalogs)
+    return tuple(
+        UnityCatalog(settings, config.catalog)
+        if isinstance(settings, UnityCatalogServer)
+        else HiveCatalog(settings, config.catalog)
+        for settings in config.catalogs
+    )
 
 
 def remove_entries(config: PipelineConfig, identifier: Identifier) -> Iterator[str | PenstockError]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import stored_protection
-from penstock.graph.schema.table_schema import Column, Schema
+from penstock.graph.schema.table_schema import Schema
 from penstock.plan.state import PRIVATE
 from penstock.storage.delta.table import open_delta_table, readable
 
@@ -24,14 +25,21 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class TableRegistration:
-    """One table as catalogs are to know it; `location` is a path or a URI."""
+    """One table as catalogs are to know it.
+
+    `location` is a path or a URI; `protocol` has the fields of deltalake's `ProtocolVersions`; `created` is in
+    milliseconds since 1970.
+    """
 
     identifier: Identifier
     location: str
-    columns: tuple[Column, ...]
+    schema: Schema
     comment: str | None
     owner: Owner
     properties: Mapping[str, str] = field(default_factory=dict)
+    partition_columns: tuple[str, ...] = ()
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    created: int = 0
 
 
 def read_registration(identifier: Identifier, location: str, owner: Owner) -> TableRegistration | None:
@@ -54,5 +62,15 @@ def read_registration(identifier: Identifier, location: str, owner: Owner) -> Ta
         metadata, schema = table.metadata(), table.schema().to_json()
         if metadata.configuration.get(PRIVATE) == "true" or stored_protection(metadata.configuration) is not None:
             return None
-    properties = {name: text for name, text in metadata.configuration.items() if not name.startswith(_OWN)}
-    return TableRegistration(identifier, location, Schema(schema).columns, metadata.description, owner, properties)
+        protocol = table.protocol()._asdict()
+    return TableRegistration(
+        identifier,
+        location,
+        Schema(schema),
+        metadata.description,
+        owner,
+        {name: text for name, text in metadata.configuration.items() if not name.startswith(_OWN)},
+        tuple(metadata.partition_columns),
+        protocol,
+        metadata.created_time,
+    )

@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema.table_schema import Column
+from penstock.graph.schema.table_schema import Schema
 from penstock.registration.catalog import Action, Change
-from penstock.registration.hive.catalog import HiveCatalog, same_place
+from penstock.registration.entry import same_place
+from penstock.registration.hive.catalog import HiveCatalog
 from penstock.registration.hive.thrift import ProtocolError, Struct, call, read_answer
 from penstock.registration.names import name_clashes
 from penstock.registration.table import Owner, TableRegistration
 
+SCHEMA = Schema('{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": true, "metadata": {}}]}')
 VALUES = st.recursive(
     st.booleans() | st.integers(-(2**31), 2**31 - 1) | st.floats(allow_nan=False) | st.text(),
     lambda inner: (
@@ -104,9 +106,7 @@ def test_an_entry_without_storage_is_corrected() -> None:
     entry = answer_of(
         Struct({0: Struct({9: {"penstock.pipeline": "orders", "penstock.storage": "s", "a": "b\udce9"}})})
     )
-    table = TableRegistration(
-        Identifier("a", "b"), "/lake/b", (Column("id", "bigint"),), None, Owner("orders", "s"), {"a": "b"}
-    )
+    table = TableRegistration(Identifier("a", "b"), "/lake/b", SCHEMA, None, Owner("orders", "s"), {"a": "b"})
     with answering(NOTHING, entry, entry, NOTHING) as port:
         catalog = HiveCatalog(HiveMetastore("warehouse", (("127.0.0.1", port),)), None)
         with catalog.connect() as session:

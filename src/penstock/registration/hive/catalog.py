@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from penstock.config import HiveMetastore
-from penstock.errors import ExternalError, StateError
+from penstock.errors import ExternalError
 from penstock.graph.identifier import Identifier
 from penstock.registration.catalog import Action, Change
+from penstock.registration.entry import INACTIVE, PIPELINE, STORAGE, check_owner, owner_of, same_place
 from penstock.registration.hive.metastore import Metastore, MetastoreError, printable
 from penstock.registration.hive.thrift import ProtocolError, Struct
 from penstock.registration.hive.types import hive_columns
 from penstock.registration.table import Owner, TableRegistration
 
-PIPELINE: Final = "penstock.pipeline"
-STORAGE: Final = "penstock.storage"
-INACTIVE: Final = "penstock.inactive_since"
 _PROVIDER: Final = "spark.sql.sources.provider"
 _COMMENT: Final = "comment"
 _PATH: Final = "path"
@@ -87,7 +85,7 @@ class _HiveSession:
             if existing is None:
                 self._metastore.create_table(self._new(table, database, name))
                 return Change(Action.CREATED)
-            self._check_owner(table.identifier, existing, table.owner, table.location)
+            self._check_owner(table, existing)
             wanted = _corrected(existing, table)
             found = _differences(existing, wanted)
             if not found:
@@ -101,7 +99,7 @@ class _HiveSession:
             existing = self._metastore.table(database, name)
             if existing is None:
                 return ("there is no such table",)
-            self._check_owner(table.identifier, existing, table.owner, table.location)
+            self._check_owner(table, existing)
             return _differences(existing, _corrected(existing, table))
 
     def deactivate(self, identifier: Identifier, owner: Owner) -> Change | None:
@@ -168,20 +166,16 @@ class _HiveSession:
             self._metastore.drop_table(database, name)
             self._metastore.create_table(table)
 
-    def _check_owner(self, identifier: Identifier, existing: Struct, own: Owner, location: str) -> None:
-        owner, place = _owner(existing), _location(existing)
-        if owner == own or (owner is None and same_place(place, location)):
-            return
-        theirs = f"pipeline {owner.pipeline} on {owner.storage}" if owner is not None else "no pipeline of Penstock"
-        raise StateError(
-            "TABLE_REGISTERED_BY_ANOTHER",
-            dataset=str(identifier),
+    def _check_owner(self, table: TableRegistration, existing: Struct) -> None:
+        place = _location(existing)
+        check_owner(
+            table.identifier,
+            table.owner,
+            table.location,
             catalog=self._catalog,
-            table=".".join(self._name(identifier)),
-            owner=theirs,
-            their_location=printable(place or "no location"),
-            own=f"pipeline {own.pipeline} on {own.storage}",
-            own_location=location,
+            table=".".join(self._name(table.identifier)),
+            properties={name: printable(text) for name, text in (existing.get(_PARAMETERS) or {}).items()},
+            location=place and printable(place),
         )
 
     @contextmanager
@@ -198,25 +192,13 @@ class _HiveSession:
             ) from refused
 
 
-def same_place(one: str | None, other: str) -> bool:
-    """Whether two locations are one: a path is also a `file:` URI, and a slash at the end says nothing."""
-    return one is not None and _path(one) == _path(other)
-
-
-def _path(location: str) -> str:
-    if location.startswith("file:"):
-        location = "/" + location.removeprefix("file:").lstrip("/")
-    return location.rstrip("/")
-
-
 def _uri(location: str) -> str:
     """Returns a path as Hadoop spells it, so that readers with another default file system find it."""
     return f"file:{location}" if location.startswith("/") else location
 
 
 def _owner(table: Struct) -> Owner | None:
-    parameters: Mapping[str, str] = table.get(_PARAMETERS) or {}
-    return Owner(parameters[PIPELINE], parameters.get(STORAGE, "")) if PIPELINE in parameters else None
+    return owner_of(table.get(_PARAMETERS) or {})
 
 
 def _location(table: Struct) -> str | None:
@@ -237,7 +219,7 @@ def _corrected(existing: Struct, table: TableRegistration) -> Struct:
     if table.comment:
         parameters[_COMMENT] = table.comment
     made[_TYPE] = "EXTERNAL_TABLE"
-    storage[_COLUMNS] = hive_columns(table.columns)
+    storage[_COLUMNS] = hive_columns(table.schema.columns)
     serde = storage.setdefault(_SERDE, Struct()).setdefault(_SERDE_PARAMETERS, {})
     if not same_place(serde.get(_PATH), table.location):
         serde[_PATH] = _uri(table.location)

@@ -1,0 +1,1 @@
+"""Registration in Unity Catalog, by its REST API for Delta tables."""
