@@ -13,8 +13,9 @@ TARGET = Path(__file__).resolve().parent.parent / "docs/reference/spark-defaults
 HEAD = """\
 # What Penstock sets in Spark, and why
 
-Your own value under `spark_conf` in `penstock.yml` always wins. `spark.sql.extensions`, `spark.driver.extraJavaOptions`
-and `spark.jars` are lists: yours is added to ours. "Spark's own" means that Spark's default is left alone there.
+Your own value under `spark_conf` in `penstock.yml` always wins. `spark.sql.extensions`, `spark.plugins`,
+`spark.driver.extraJavaOptions` and `spark.jars` are lists: yours is added to ours. "Spark's own" means that Spark's
+default is left alone there.
 
 This page is made from `src/penstock/spark/session/defaults.py` by `python tools/generate_spark_defaults.py`.
 

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from penstock.errors import ExternalError, PenstockError
+from penstock.errors import ConfigError, ExternalError, PenstockError
 from penstock.events import ClusterResources, ClusterState
 from penstock.events.background import BackgroundThread
 from penstock.runtime.reporting import cluster_watch
@@ -132,6 +132,16 @@ def test_an_application_that_spark_has_stopped_ends_the_update() -> None:
     watch.look(1)
     with pytest.raises(ExternalError, match="CLUSTER_APPLICATION_STOPPED"):
         watch.check()
+
+
+def test_an_executor_that_does_not_see_the_storage_ends_the_update() -> None:
+    cluster = FakeCluster()
+    watch = _watch(cluster, Reports())
+    cluster.snapshot = ClusterSnapshot(1, unshared=("worker-2", "/lake", "no such folder"))
+    watch.look(1)
+    with pytest.raises(ConfigError) as ended:
+        watch.check()
+    assert (ended.value.condition, ended.value.facts["host"]) == ("STORAGE_NOT_SHARED", "worker-2")
 
 
 @pytest.mark.parametrize("noticed", [False, True])

@@ -10,7 +10,7 @@ from typing import Final
 
 from py4j.protocol import Py4JError
 
-from penstock.errors import ExternalError
+from penstock.errors import ConfigError, ExternalError, PenstockError
 from penstock.events import ClusterResources, ClusterState
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.spark.session.cluster.executors import Cluster, ClusterSnapshot
@@ -29,7 +29,7 @@ class ClusterWatch:
     """What has become of the cluster, look by look. `failure` is what is to end the update; `check` raises it."""
 
     def __init__(self, cluster: Cluster, reporter: Reporter, *, timeout: float, now: float) -> None:
-        self.failure: ExternalError | None = None
+        self.failure: PenstockError | None = None
         self._cluster = cluster
         self._reporter = reporter
         self._timeout = timeout
@@ -50,6 +50,10 @@ class ClusterWatch:
             Py4JError, OSError: the JVM has ended.
         """
         snapshot = self._cluster.look()
+        if snapshot.unshared is not None:
+            host, storage, reason = snapshot.unshared
+            self.failure = ConfigError("STORAGE_NOT_SHARED", host=host, storage=storage, reason=reason)
+            return
         if snapshot.stopped:
             master, log = self._cluster.master, self._cluster.log
             self.failure = refused_by_kubernetes(master, log) or self._error("CLUSTER_APPLICATION_STOPPED", cause(log))

@@ -117,6 +117,7 @@ class ScriptSession:
             master=chosen.get("spark.master", config.master),
             spark_conf=spark_conf,
             python_roots=(config.directory,),
+            storage=config.storage,
             jar_sets=object_store_jar_sets(config, spark_conf, script=self._file),
             cluster_timeout=config.cluster_timeout,
             file=config.file,

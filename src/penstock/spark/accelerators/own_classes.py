@@ -5,6 +5,10 @@ the class path, so a class archive that was made without it stays valid. The com
 API that it relies on, and says what happens without it; a LinkageError fails the query with SPARK_INTERNALS_CHANGED.
 docs/decisions/own-java-classes.md says which of them are accelerators, and why the others have no switch.
 
+`cluster`: the executors of a cluster.
+
+- `SharedStorage`: lets no executor work that does not see the storage on a local path.
+
 `delta`: the streaming sink and the log of a Delta table.
 
 - `DeltaSinkProvider`: Delta's streaming sink, which calls the next two after each batch.
@@ -76,6 +80,8 @@ OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
 AZURE_LOG_STORE = "penstock.objectstore.ConditionalRenameLogStore"
 GCS_LOG_STORE = "penstock.objectstore.ConditionalCreateLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
+SHARED_STORAGE = "penstock.cluster.SharedStorage"
+SHARED_STORAGE_FOLDER = "spark.penstock.storage"
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 
 

@@ -20,7 +20,7 @@ from penstock.config import PipelineConfig
 from penstock.config.pipeline_config import CLUSTER_TIMEOUT
 from penstock.errors import ExternalError, PenstockError, SourceLocation
 from penstock.spark.accelerators.accelerator import CLASS_ARCHIVE, choose
-from penstock.spark.accelerators.own_classes import own_jars
+from penstock.spark.accelerators.own_classes import SHARED_STORAGE, SHARED_STORAGE_FOLDER, own_jars
 from penstock.spark.session.cluster.settings import (
     require_authentication,
     require_own_driver,
@@ -35,6 +35,7 @@ from penstock.spark.session.setup.class_archive import archive_path, options_to_
 from penstock.spark.session.setup.jars import ensure_jars, jars_cached
 from penstock.spark.session.setup.java import Java, find_java, java_home_for_spark
 from penstock.spark.session.setup.known_jars import spark_class_path
+from penstock.storage import local_path
 from penstock.storage.new_files import process_umask
 
 
@@ -48,7 +49,8 @@ class SessionConfig:
     `plan`. With `call_sites` Spark records even then where a Column was made. `warehouse` is where tables without a
     path go that a user creates outside the pipeline; a temporary folder when None. `cluster_timeout` is how many
     seconds a cluster may take to accept the application. `class_archive_to_record` is for `class_archive_training`
-    only. `file` is where the settings come from.
+    only. `file` is where the settings come from. `storage` is where the pipeline's tables go: when it is on a local
+    path, executors that do not see it are not allowed to work.
     """
 
     name: str
@@ -62,6 +64,7 @@ class SessionConfig:
     cluster_timeout: float = CLUSTER_TIMEOUT
     class_archive_to_record: Path | None = None
     file: SourceLocation | None = None
+    storage: str | None = None
 
     @property
     def on_cluster(self) -> bool:
@@ -86,6 +89,7 @@ class SessionConfig:
             call_sites=short_lived and pipeline.expects_null(),
             cluster_timeout=pipeline.cluster_timeout,
             file=pipeline.file,
+            storage=pipeline.storage,
         )
 
 
@@ -224,6 +228,10 @@ def _structure(
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:
         yield "spark.jars", ",".join(jar.as_uri() for jar in (*jars, *own_jars()))
+        storage = local_path(config.storage or "memory://")
+        if "://" not in storage and own_jars():
+            yield "spark.plugins", SHARED_STORAGE
+            yield SHARED_STORAGE_FOLDER, Path(storage).absolute().as_uri()
 
 
 def worker_python(config: SessionConfig, machine: Machine) -> str:

@@ -6,13 +6,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
+from penstock.spark.accelerators.own_classes import SHARED_STORAGE_FOLDER
 from penstock.spark.session.ask_within import ask_within
 from penstock.spark.session.cluster.kubernetes_pods import pending_pod
 from penstock.spark.session.defaults import Machine
 from penstock.spark.session.driver_log import MasterState, cause_of_executors
+from penstock.storage import local_path
 
 _POD_SECONDS: Final = 5.0
 
@@ -22,13 +25,15 @@ class ClusterSnapshot:
     """The cluster at one moment.
 
     `num_executors` are registered with the driver. `waiting` is False when none is needed: with dynamic allocation, an
-    idle application has no executors. `stopped` is True when Spark has stopped the application.
+    idle application has no executors. `stopped` is True when Spark has stopped the application. `unshared` are the host
+    of an executor that does not see the storage on a local path, that path, and how it was noticed.
     """
 
     num_executors: int
     master_lost: bool = False
     waiting: bool = True
     stopped: bool = False
+    unshared: tuple[str, str, str] | None = None
 
 
 class Cluster:
@@ -43,6 +48,8 @@ class Cluster:
         self.log = log
         self.num_lost = 0
         self.dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
+        self._storage = context.getConf().get(SHARED_STORAGE_FOLDER)
+        self._jvm: Any = context._jvm
         self._context: Any = context._jsc.sc()
         self._state = MasterState(log)
         self._addresses: frozenset[str] = frozenset()
@@ -62,14 +69,20 @@ class Cluster:
         """
         lost = self._state.look()
         if self._context.isStopped():
-            return ClusterSnapshot(0, lost, stopped=True)
+            return ClusterSnapshot(0, lost, stopped=True, unshared=self._unshared())
         tracker = self._context.statusTracker()
         addresses = frozenset(str(self._context.getExecutorMemoryStatus().keys().mkString(",")).split(","))
         self.num_lost += len(self._addresses - addresses)
         self._addresses = addresses
         executors = len(tracker.getExecutorInfos()) - 1  # the driver is one of them
         waiting = executors > 0 or not self.dynamic or len(tracker.getActiveStageIds()) > 0
-        return ClusterSnapshot(executors, lost, waiting)
+        return ClusterSnapshot(executors, lost, waiting, unshared=self._unshared())
+
+    def _unshared(self) -> tuple[str, str, str] | None:
+        if self._storage is None or (refusal := self._jvm.penstock.cluster.SharedStorage.refusal()) is None:
+            return None
+        host, _, reason = str(refusal).partition("\n")
+        return host, unquote(local_path(self._storage)), reason
 
     def why_no_executors(self) -> str | None:
         """Returns why none runs: what a pending pod waits for, else what the log says; None without either."""
