@@ -22,7 +22,7 @@ from penstock.cli.commands.checkpoints import (
 )
 from penstock.cli.commands.project import deploy, explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, serve, ui
-from penstock.cli.commands.tables import compact, drop, late, maintenance, quarantine, show, sql
+from penstock.cli.commands.tables import adopt, compact, drop, late, maintenance, quarantine, show, sql
 from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, tune, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
 from penstock.cli.stopping import end_quickly, interruptible
@@ -104,6 +104,7 @@ for panel, function in (
     (RUN, maintenance.vacuum),
     (RUN, compact.compact),
     (RUN, drop.drop),
+    (RUN, adopt.adopt),
     (LOOK, status.status),
     (LOOK, top.top),
     (LOOK, events.events),
