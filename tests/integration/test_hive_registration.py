@@ -17,7 +17,8 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.protection import ROW_FILTER
 from penstock.plan.state import PRIVATE
 from penstock.registration.catalog import Action
-from penstock.registration.hive.catalog import INACTIVE, HiveCatalog
+from penstock.registration.entry import INACTIVE
+from penstock.registration.hive.catalog import HiveCatalog
 from penstock.registration.hive.metastore import Metastore
 from penstock.registration.hive.thrift import Struct
 from penstock.registration.table import Owner, TableRegistration, read_registration
