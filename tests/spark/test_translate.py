@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -112,6 +116,25 @@ def test_a_member_of_spark_that_is_gone_is_told_from_one_of_the_users_jar(spark:
         else:
             assert (error.condition, analysed.condition) == ("SPARK_INTERNALS_CHANGED", "SPARK_INTERNALS_CHANGED")
             assert (error.facts["java_class"], error.retryable) == (own_class, False)
+
+
+def test_a_class_for_a_newer_java_is_told_with_both_versions(spark: SparkSession, tmp_path: Path) -> None:
+    """The JVM looks at the version of a class before anything else in it."""
+    with ZipFile(tmp_path / "later.jar", "w") as jar:
+        jar.writestr("later/Function.class", bytes.fromhex("cafebabe") + struct.pack(">HH", 0, 44 + 99))
+    jvm: Any = spark._jvm
+    urls = spark.sparkContext._gateway.new_array(jvm.java.net.URL, 1)  # type: ignore[union-attr]
+    urls[0] = jvm.java.io.File(str(tmp_path / "later.jar")).toURI().toURL()
+    with pytest.raises(Py4JJavaError) as loaded:
+        jvm.java.net.URLClassLoader(urls).loadClass("later.Function")
+    own = int(jvm.java.lang.Runtime.version().feature())
+    of_worker = f"Job aborted due to stage failure: Lost task 0.3: {loaded.value.java_exception.toString()}"
+    failures = [loaded.value, _thrown(spark, jvm.org.apache.spark.SparkException(of_worker))]
+    for failure in failures:
+        error = translate_failure(failure, dataset="d", flow="f")
+        assert (error.condition, error.retryable) == ("CLASS_NEEDS_NEWER_JAVA", False)
+        assert error.facts == {"java_class": "later.Function", "needed": "99", "known": str(own)}
+        assert translate_analysis(failure, known=(), location=_PLACE, dataset="d").condition == "CLASS_NEEDS_NEWER_JAVA"
 
 
 def test_a_checkpoint_that_another_run_has_written_is_not_called_incompatible(spark: SparkSession) -> None:

@@ -169,6 +169,11 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
         "orders",
         "ADOPT_CHECKPOINT_UNREADABLE",
     ),
+    "a source without an offset": (
+        lambda left: left.plan(1, '{"logOffset":1}', "-"),
+        "orders",
+        "ADOPT_CHECKPOINT_UNREADABLE",
+    ),
     "no log of files": (lambda left: _remove(left, "sources/0/1"), "orders", "ADOPT_CHECKPOINT_UNREADABLE"),
     "a damaged log of files": (
         lambda left: left.write("sources/0/0", "v1\n{"),
@@ -236,3 +241,7 @@ def test_a_flow_with_a_checkpoint_keeps_it(adopter: Adopter, left: Left) -> None
     with pytest.raises(PenstockError) as refused:
         adopter.plan("orders", str(left.checkpoint))
     assert refused.value.condition == "ADOPT_TARGET_TAKEN"
+    left.store("both", 1)
+    with pytest.raises(PenstockError) as twice:
+        adopter.plan("both", str(left.checkpoint))
+    assert (twice.value.condition, "shop.orders" in twice.value.facts["reason"]) == ("ADOPT_NOT_EXACT", True)

@@ -19,6 +19,7 @@ from penstock.graph.elements import OutputMode
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow
 from penstock.plan.selection import RefreshSelection
+from penstock.plan.stages import AlterTable
 from penstock.plan.state import GENERATION
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.runtime.storage_state.stream_notes import FlowOwner, note_stream
@@ -66,6 +67,7 @@ class Adopter:
         self._workspace = Workspace.open(config, progress, spark=spark, short=True)
         self._graph = self._workspace.resolve(progress, persist=False)
         self._paths = self._workspace.paths(self._graph)
+        self._storage = Storage(config.storage)
 
     def plan(self, name: str, checkpoint: str, flow: str | None = None) -> Adoption:
         """Says what `adopt` would do, without writing anything.
@@ -94,15 +96,15 @@ class Adopter:
         if (reason := _reason(declared, folder, stored, files)) is not None:
             raise _inexact(dataset, folder, reason)
         checkpoints = self._workspace.layout.checkpoints(dataset, declared.declaration.name)
-        if numbers_in(Storage(self._config.storage), checkpoints):
+        if numbers_in(self._storage, checkpoints):
             raise StateError("ADOPT_TARGET_TAKEN", dataset=str(dataset), name=dataset, path=checkpoints)
+        if (other := self._owner_of(query_id)) is not None:
+            raise _inexact(dataset, folder, f"the flow into {other} has taken it over already")
         try:
             sources = tuple(self._matched(dataset, declared, folder))
         except UnreadableCheckpoint as unreadable:
             raise _unreadable(dataset, folder, unreadable) from None
-        planned = self._workspace.plan(self._graph, RefreshSelection(refresh=(str(dataset),)))
-        own = [each for each in planned.stages if each.dataset == dataset]
-        steps = tuple(each.explanation for each in own if type(each).__name__ == "AlterTable")
+        steps = tuple(self._changes(dataset))
         place = self._workspace.layout.checkpoint(dataset, declared.declaration.name, generation)
         return Adoption(
             dataset, declared, path, version, files, query_id, folder.committed, folder.in_flight, sources, steps,
@@ -120,7 +122,7 @@ class Adopter:
         declared = adoption.flow.declaration
         assert adoption.flow.stream is not None
         owner = FlowOwner(self._config.name, adoption.dataset.dotted, declared.name)
-        staged = StagedCheckpoint.begin(Storage(self._config.storage), adoption.place)
+        staged = StagedCheckpoint.begin(self._storage, adoption.place)
         try:
             names = {source.name: name for source, name in adoption.sources}
             copy_with_names(adoption.folder, names, staged.storage, staged.uri)
@@ -148,6 +150,26 @@ class Adopter:
             names = ", ".join(each.declaration.name for each in flows) or "none"
             raise ConfigError("ADOPT_DATASET_UNKNOWN", name=dataset, flow=flow or "one", flows=names)
         return dataset, chosen[0]
+
+    def _changes(self, dataset: Identifier) -> Iterator[str]:
+        """Yields what the next run does to the table; raises what keeps it from writing there."""
+        planned = self._workspace.plan(self._graph, RefreshSelection(refresh=(str(dataset),)))
+        for refusal in planned.refusals:
+            if refusal.condition != "CHECKPOINT_LOST":  # which is what is brought
+                raise refusal
+        for stage in planned.stages:
+            if isinstance(stage, AlterTable) and stage.dataset == dataset:
+                yield stage.explanation
+
+    def _owner_of(self, query_id: str) -> Identifier | None:
+        """The other target whose flow goes on under a query's id."""
+        for flow in self._graph.flows:
+            target, name = flow.declaration.target, flow.declaration.name
+            checkpoints = self._workspace.layout.checkpoints(target, name)
+            for generation in numbers_in(self._storage, checkpoints):
+                if CheckpointFolder.open_without_state(f"{checkpoints}/{generation}").known_query_id() == query_id:
+                    return target
+        return None
 
     def _matched(
         self, dataset: Identifier, flow: ResolvedFlow, folder: CheckpointFolder

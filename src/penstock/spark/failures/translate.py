@@ -27,6 +27,7 @@ from penstock.spark.expectations.observed import FAILURE_MARK
 from penstock.spark.failures.causes import DATA_EXCEPTION, Cause, causes_of, first_line, reason_of
 from penstock.spark.failures.clients import is_away, kafka_failure, object_store_failure
 from penstock.spark.failures.data_exceptions import data_exception
+from penstock.spark.failures.java_versions import class_needs_newer_java
 from penstock.spark.failures.own_classes import changed_internals
 from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
@@ -117,8 +118,9 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         return store
     changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
-    if (missing := missing_files(causes, dataset) or changed) is not None:
-        return missing
+    too_old = class_needs_newer_java((cause.message for cause in causes), dataset)
+    if (early := missing_files(causes, dataset) or changed or too_old) is not None:
+        return early
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
         parameters = error.getMessageParameters() or {}
@@ -198,8 +200,9 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     if (failure := parse_failure(cause.message for cause in causes)) is not None:
         return failure.error(dataset=dataset, flow=flow)
     changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
-    if (missing := missing_files(causes, dataset) or changed) is not None:
-        return missing
+    too_old = class_needs_newer_java((cause.message for cause in causes), dataset)
+    if (early := missing_files(causes, dataset) or changed or too_old) is not None:
+        return early
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known

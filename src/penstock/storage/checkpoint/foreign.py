@@ -86,6 +86,8 @@ def _planned(folder: CheckpointFolder, file: str) -> Mapping[str, Any]:
 
 
 def _source(folder: CheckpointFolder, file: str, name: str, offset: Any) -> ForeignSource:
+    if offset is None:
+        raise UnreadableCheckpoint(file, f"has no offset of source {name}: the query has read nothing from it yet")
     for missing in missing_source_files(folder, name, offset):
         raise UnreadableCheckpoint(missing, "is missing")
     match offset:
