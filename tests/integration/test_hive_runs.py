@@ -44,6 +44,9 @@ conf = {
     "spark.jars": jars,
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.codegen.wholeStage": "false",
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -99,7 +102,7 @@ def _registrations(where: Path) -> list[tuple[str, str, str | None]]:
 def _read_by_plain_spark(metastore: HiveMetastoreServer) -> dict[str, Any]:
     jars = ",".join(map(str, ensure_jars("core")))
     done = subprocess.run(
-        [sys.executable, "-c", _READER, metastore.uri, jars], capture_output=True, text=True, check=False, timeout=180
+        [sys.executable, "-c", _READER, metastore.uri, jars], capture_output=True, text=True, check=False, timeout=400
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert lines, done.stderr[-3000:]
