@@ -22,7 +22,7 @@ _OWN_PROCESS = (sys.executable, "-m", "penstock.cli")
 COMMAND = _OWN_PROCESS
 """What runs a command to its end; the fixture `one_process` changes it."""
 
-_TIMEOUT = 400.0
+_TIMEOUT = 240.0
 _JAVA = "java"
 
 
@@ -116,7 +116,7 @@ class Running:
         wait_until(look, timeout=timeout, what="the JVM of the command")
         return found[0]
 
-    def wait_for(self, ready: Callable[[], bool], *, what: str, timeout: float = 300.0) -> None:
+    def wait_for(self, ready: Callable[[], bool], *, what: str, timeout: float = 120.0) -> None:
         """Waits until `ready` returns true while the command runs; a command that ends before fails the test."""
 
         def look() -> bool:
