@@ -240,7 +240,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(encoded)
 
-    do_GET = do_POST = do_DELETE = _serve  # noqa: N815
+    do_GET = do_POST = do_DELETE = _serve  # noqa: N815 - the names that http.server calls
 
     def log_message(self, *_: object) -> None:
         pass

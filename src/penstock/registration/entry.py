@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from datetime import UTC, datetime
+from typing import Any, Final
 
-from penstock.errors import StateError
+from penstock.errors import ExternalError, StateError
 from penstock.graph.identifier import Identifier
 from penstock.registration.table import Owner
 
@@ -13,6 +14,9 @@ PIPELINE: Final = "penstock.pipeline"
 STORAGE: Final = "penstock.storage"
 INACTIVE: Final = "penstock.inactive_since"
 """Properties with which an entry is marked."""
+
+ColumnAs = tuple[Any, ...]
+"""A column as a catalog has it: type, comment, and what else is compared."""
 
 
 def owner_of(properties: Mapping[str, str]) -> Owner | None:
@@ -30,7 +34,7 @@ def check_owner(
     properties: Mapping[str, str],
     location: str | None,
 ) -> None:
-    """Lets the owner's entry pass, and one of nobody's that points to the same place.
+    """Lets the owner's entry pass, and one without an owner that points to the same place.
 
     Raises:
         StateError: TABLE_REGISTERED_BY_ANOTHER.
@@ -48,6 +52,34 @@ def check_owner(
         own=f"pipeline {own.pipeline} on {own.storage}",
         own_location=own_location,
     )
+
+
+def inactive_mark() -> dict[str, str]:
+    """Returns the property that marks an entry as inactive since now."""
+    return {INACTIVE: datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+
+
+def column_differences(before: Mapping[str, ColumnAs], after: Mapping[str, ColumnAs]) -> list[str]:
+    """Returns in words what an entry's columns `before` have otherwise than those of the table.
+
+    Both by name, in their order, each with its type, its comment, and what else is compared.
+    """
+    found = [f"column {name} is missing" for name in after if name not in before]
+    found += [f"column {name} is not in the table" for name in before if name not in after]
+    changed = [name for name in before if name in after and before[name] != after[name]]
+    return found + [f"column {name} is {before[name][0]}, {before[name][1] or 'no comment'}" for name in changed]
+
+
+def not_reachable(catalog: str, uri: str, failure: Exception) -> ExternalError:
+    """Returns what it means that the connection to a catalog has failed or ended."""
+    reason = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
+    return ExternalError("CATALOG_NOT_REACHABLE", catalog=catalog, uri=uri, reason=reason)
+
+
+def not_registered(identifier: Identifier, catalog: str, table: str, kind: str, refusal: Exception) -> ExternalError:
+    """Returns what it means that a catalog refuses a table; `kind` is its name for the reason."""
+    reason = f"{kind}: {refusal}"
+    return ExternalError("TABLE_NOT_REGISTERED", dataset=str(identifier), catalog=catalog, table=table, reason=reason)
 
 
 def same_place(one: str | None, other: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from penstock.config.reader import Placed
 from penstock.config.references import reference, values_of
 from penstock.config.shapes import Key, MapOf, Section, Text, matching
+from penstock.config.values.authority import is_loopback
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError
 
@@ -111,7 +111,7 @@ def _web_address(key: str, text: str) -> str:
         parts = urlsplit("")
     if parts.username is not None or parts.password is not None:
         raise ConfigError("CONFIG_SECRET_LITERAL", secret=key)
-    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(parts.hostname))):
+    if not parts.hostname or not (parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))):
         raise ConfigError(
             "CONFIG_INVALID_VALUE",
             key=key,
@@ -122,19 +122,12 @@ def _web_address(key: str, text: str) -> str:
     return text.rstrip("/")
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 CATALOGS: Final = MapOf(
     Section(
         (
             Key(
                 "type",
-                Text(matching("hive|unity", "hive or unity", "hive"), "hive"),
+                Text(matching("hive|unity", "hive or unity", "hive"), "hive|unity"),
                 "What it is.",
                 "unity",
                 required=True,

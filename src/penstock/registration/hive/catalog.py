@@ -6,14 +6,24 @@ import copy
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from penstock.config import HiveMetastore
-from penstock.errors import ExternalError
 from penstock.graph.identifier import Identifier
 from penstock.registration.catalog import Action, Change
-from penstock.registration.entry import INACTIVE, PIPELINE, STORAGE, check_owner, owner_of, same_place
+from penstock.registration.entry import (
+    INACTIVE,
+    PIPELINE,
+    STORAGE,
+    ColumnAs,
+    check_owner,
+    column_differences,
+    inactive_mark,
+    not_reachable,
+    not_registered,
+    owner_of,
+    same_place,
+)
 from penstock.registration.hive.metastore import Metastore, MetastoreError, printable
 from penstock.registration.hive.thrift import ProtocolError, Struct
 from penstock.registration.hive.types import hive_columns
@@ -59,10 +69,7 @@ class HiveCatalog:
             with Metastore(self._settings.servers) as metastore:
                 yield _HiveSession(metastore, self.name, self._name)
         except (OSError, ProtocolError) as failure:
-            reason = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
-            raise ExternalError(
-                "CATALOG_NOT_REACHABLE", catalog=self.name, uri=self._settings.uri, reason=reason
-            ) from failure
+            raise not_reachable(self.name, self._settings.uri, failure) from failure
 
     def _name(self, identifier: Identifier) -> tuple[str, str]:
         database = self._settings.schema_of(identifier.schema, identifier.catalog or self._own_catalog)
@@ -109,7 +116,7 @@ class _HiveSession:
             if existing is None or _owner(existing) != owner or INACTIVE in existing.get(_PARAMETERS, {}):
                 return None
             inactive = copy.deepcopy(existing)
-            inactive[_PARAMETERS][INACTIVE] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            inactive[_PARAMETERS].update(inactive_mark())
             self._metastore.alter_table(database, name, inactive)
             return Change(Action.DEACTIVATED)
 
@@ -183,13 +190,8 @@ class _HiveSession:
         try:
             yield
         except MetastoreError as refused:
-            raise ExternalError(
-                "TABLE_NOT_REGISTERED",
-                dataset=str(identifier),
-                catalog=self._catalog,
-                table=".".join(self._name(identifier)),
-                reason=f"{refused.kind}: {refused}",
-            ) from refused
+            table = ".".join(self._name(identifier))
+            raise not_registered(identifier, self._catalog, table, refused.kind, refused) from refused
 
 
 def _uri(location: str) -> str:
@@ -231,12 +233,8 @@ def _differences(existing: Struct, wanted: Struct) -> tuple[str, ...]:
     found = []
     if _location(existing) != _location(wanted):
         found.append(f"location {_location(existing)}")
-    columns = ((each.get(_SD) or {}).get(_COLUMNS) or [] for each in (existing, wanted))
-    before, after = ({column.get(1): column for column in each} for each in columns)
-    found += [f"column {name} is missing" for name in after.keys() - before.keys()]
-    found += [f"column {name} is not in the table" for name in before.keys() - after.keys()]
-    changed = [name for name in before.keys() & after.keys() if _field(before[name]) != _field(after[name])]
-    found += [f"column {name} is {before[name].get(2)}, {before[name].get(3) or 'no comment'}" for name in changed]
+    before, after = _columns(existing), _columns(wanted)
+    found += column_differences(before, after)
     if not found and list(before) != list(after):
         found.append("other order of columns")
     old, new = existing.get(_PARAMETERS) or {}, wanted[_PARAMETERS]
@@ -246,5 +244,6 @@ def _differences(existing: Struct, wanted: Struct) -> tuple[str, ...]:
     return tuple(map(printable, found))
 
 
-def _field(column: Struct) -> tuple[Any, Any]:
-    return column.get(2), column.get(3) or None
+def _columns(table: Struct) -> dict[Any, ColumnAs]:
+    columns = (table.get(_SD) or {}).get(_COLUMNS) or []
+    return {column.get(1): (column.get(2), column.get(3) or None) for column in columns}

@@ -131,7 +131,7 @@ class Metastore:
 
 
 def printable(text: str) -> str:
-    """Returns a text of the metastore without what is not UTF-8 in it."""
+    """Returns a text of the metastore with U+FFFD in the place of bytes that are not UTF-8."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 

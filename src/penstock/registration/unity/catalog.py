@@ -5,15 +5,26 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 from penstock.config import UnityCatalogServer
-from penstock.errors import ConfigError, ExternalError
+from penstock.errors import ConfigError
 from penstock.graph.identifier import Identifier
-from penstock.graph.schema.table_schema import Column
+from penstock.graph.schema.table_schema import Schema
 from penstock.registration.catalog import Action, Change
-from penstock.registration.entry import INACTIVE, PIPELINE, STORAGE, check_owner, owner_of, same_place
+from penstock.registration.entry import (
+    INACTIVE,
+    PIPELINE,
+    STORAGE,
+    ColumnAs,
+    check_owner,
+    column_differences,
+    inactive_mark,
+    not_reachable,
+    not_registered,
+    owner_of,
+    same_place,
+)
 from penstock.registration.table import Owner, TableRegistration
 from penstock.registration.unity.client import Document, NotUnityError, Unity, UnityError
 from penstock.registration.unity.types import columns_for_api, columns_of_api
@@ -48,10 +59,7 @@ class UnityCatalog:
             with Unity(settings.uri, token, settings.ca_file) as client:
                 yield _UnitySession(client, self.name, self._name)
         except (OSError, http.client.HTTPException, NotUnityError, ConfigError) as failure:
-            reason = getattr(failure, "strerror", None) or str(failure) or type(failure).__name__
-            raise ExternalError(
-                "CATALOG_NOT_REACHABLE", catalog=self.name, uri=settings.uri, reason=reason
-            ) from failure
+            raise not_reachable(self.name, settings.uri, failure) from failure
 
     def _name(self, identifier: Identifier) -> tuple[str, str, str]:
         catalog, schema = self._settings.place_of(identifier.schema, identifier.catalog or self._own_catalog)
@@ -108,8 +116,7 @@ class _UnitySession:
             existing = self._client.table(catalog, schema, name)
             if existing is None or owner_of(existing["properties"]) != owner or INACTIVE in existing["properties"]:
                 return None
-            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            update = {"action": "set-properties", "updates": {INACTIVE: now}}
+            update = {"action": "set-properties", "updates": inactive_mark()}
             self._client.update_table(catalog, schema, name, _request(existing, [update]))
             return Change(Action.DEACTIVATED)
 
@@ -158,13 +165,8 @@ class _UnitySession:
         try:
             yield
         except UnityError as refused:
-            raise ExternalError(
-                "TABLE_NOT_REGISTERED",
-                dataset=str(identifier),
-                catalog=self._catalog,
-                table=".".join(self._name(identifier)),
-                reason=f"{refused.kind}: {refused}",
-            ) from refused
+            table = ".".join(self._name(identifier))
+            raise not_registered(identifier, self._catalog, table, refused.kind, refused) from refused
 
 
 def _uri(location: str) -> str:
@@ -176,11 +178,15 @@ def _properties(table: TableRegistration) -> dict[str, str]:
     return {**table.properties, **({_COMMENT: table.comment} if table.comment else {}), **marks}
 
 
-def _columns(existing: Document) -> tuple[Column, ...]:
+def _columns(existing: Document) -> dict[str, ColumnAs]:
     try:
-        return columns_of_api(existing["columns"]).columns
+        return _compared(columns_of_api(existing["columns"]))
     except (KeyError, TypeError, AttributeError) as odd:
         raise NotUnityError("its answer has columns of another form") from odd
+
+
+def _compared(schema: Schema) -> dict[str, ColumnAs]:
+    return {each.name: (each.type, each.comment or None, each.nullable) for each in schema.columns}
 
 
 def _differences(existing: Document, table: TableRegistration) -> tuple[str, ...]:
@@ -188,21 +194,14 @@ def _differences(existing: Document, table: TableRegistration) -> tuple[str, ...
     found = []
     if not same_place(existing.get("location"), table.location):
         found.append(f"location {existing.get('location')}")
-    before, after = ({each.name: each for each in columns} for columns in (_columns(existing), table.schema.columns))
-    found += [f"column {name} is missing" for name in after.keys() - before.keys()]
-    found += [f"column {name} is not in the table" for name in before.keys() - after.keys()]
-    changed = [name for name in before.keys() & after.keys() if _shown(before[name]) != _shown(after[name])]
-    found += [f"column {name} is {before[name].type}, {before[name].comment or 'no comment'}" for name in changed]
+    before, after = _columns(existing), _compared(table.schema)
+    found += column_differences(before, after)
     if not found and list(before) != list(after):
         found.append("other order of columns")
     old, new = existing["properties"], _properties(table)
     found += [f"{name}={old.get(name)}" for name in sorted(new) if old.get(name) != new[name]]
     found += [f"{name}={old[name]}" for name in _removed(existing, table)]
     return tuple(found)
-
-
-def _shown(column: Column) -> tuple[Any, ...]:
-    return column.type, column.nullable, column.comment or None
 
 
 def _removed(existing: Document, table: TableRegistration) -> list[str]:
@@ -214,7 +213,7 @@ def _removed(existing: Document, table: TableRegistration) -> list[str]:
 def _corrections(existing: Document, table: TableRegistration) -> Document:
     old, new = existing["properties"], _properties(table)
     updates: list[Document] = []
-    if list(map(_named, _columns(existing))) != list(map(_named, table.schema.columns)):
+    if list(_columns(existing).items()) != list(_compared(table.schema).items()):
         updates.append({"action": "set-columns", "columns": columns_for_api(table.schema)})
     if changed := {name: text for name, text in new.items() if old.get(name) != text}:
         updates.append({"action": "set-properties", "updates": changed})
@@ -223,10 +222,6 @@ def _corrections(existing: Document, table: TableRegistration) -> Document:
     if old.get(_COMMENT) != new.get(_COMMENT):
         updates.append({"action": "set-table-comment", "comment": table.comment or ""})
     return _request(existing, updates)
-
-
-def _named(column: Column) -> tuple[Any, ...]:
-    return column.name, *_shown(column)
 
 
 def _request(existing: Document, updates: list[Document]) -> Document:

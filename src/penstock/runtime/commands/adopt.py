@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
 
@@ -30,6 +29,7 @@ from penstock.storage.checkpoint.foreign import (
     SourceKind,
     UnreadableCheckpoint,
     copy_with_names,
+    decoded_path,
     foreign_sources,
 )
 from penstock.storage.checkpoint.staging import StagedCheckpoint
@@ -73,8 +73,7 @@ class Adopter:
         """Says what `adopt` would do, without writing anything.
 
         Raises:
-            ConfigError: ADOPT_DATASET_UNKNOWN, ADOPT_CHECKPOINT_NOT_FOUND.
-            DefinitionError: ADOPT_TABLE_NOT_FOUND.
+            ConfigError: ADOPT_DATASET_UNKNOWN, ADOPT_CHECKPOINT_NOT_FOUND, ADOPT_TABLE_NOT_FOUND.
             StateError: ADOPT_CHECKPOINT_UNREADABLE, ADOPT_NOT_EXACT, ADOPT_TARGET_TAKEN; whatever keeps the table from
                 being written by the flow, as `COLUMN_TYPE_CHANGED`.
         """
@@ -140,11 +139,8 @@ class Adopter:
 
     def _flow(self, name: str, flow: str | None) -> tuple[Identifier, ResolvedFlow]:
         dataset = Identifier.parse(name, default_schema=self._config.schema)
-        flows = (
-            [each for each in self._graph.flows_to(dataset) if each.stream is not None]
-            if dataset in self._paths
-            else []
-        )
+        tables = {dataset} & self._paths.keys()  # a sink has no rows to go on behind
+        flows = [each for table in tables for each in self._graph.flows_to(table) if each.stream is not None]
         chosen = [each for each in flows if flow is None or each.declaration.name.casefold() == flow.casefold()]
         if len(chosen) != 1:
             names = ", ".join(each.declaration.name for each in flows) or "none"
@@ -209,7 +205,7 @@ class Adopter:
         return str(open_delta_table(path).metadata().id)
 
     def _absolute(self, description: str) -> str:
-        place = unquote(urlsplit(description).path) if description.startswith("file:") else description
+        place = decoded_path(description)
         return place if "://" in place else os.path.normpath(self._workspace.data / place)
 
 

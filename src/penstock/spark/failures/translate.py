@@ -117,10 +117,8 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
         return failure.error(dataset=dataset)
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         return store
-    changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
-    too_old = class_needs_newer_java((cause.message for cause in causes), dataset)
-    if (early := missing_files(causes, dataset) or changed or too_old) is not None:
-        return early
+    if (found := _of_files_or_classes(causes, dataset)) is not None:
+        return found
     if isinstance(error, PySparkException):
         condition = error.getCondition() or type(error).__name__
         parameters = error.getMessageParameters() or {}
@@ -150,6 +148,15 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
     if causes:
         kind, reason = causes[0].class_name.rpartition(".")[2], causes[0].message
     return DefinitionError(otherwise, error=kind, reason=first_line(reason))
+
+
+def _of_files_or_classes(causes: Sequence[Cause], dataset: str | None) -> PenstockError | None:
+    """Returns what it means that a file or a class is not there or not as it must be, in analysis and in a batch."""
+    return (
+        missing_files(causes, dataset)
+        or changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
+        or class_needs_newer_java((cause.message for cause in causes), dataset)
+    )
 
 
 def missing_files(causes: Iterable[Cause], dataset: str | None) -> StateError | None:
@@ -199,10 +206,8 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return storage
     if (failure := parse_failure(cause.message for cause in causes)) is not None:
         return failure.error(dataset=dataset, flow=flow)
-    changed = changed_internals([(cause.own_class, cause.message) for cause in causes], dataset)
-    too_old = class_needs_newer_java((cause.message for cause in causes), dataset)
-    if (early := missing_files(causes, dataset) or changed or too_old) is not None:
-        return early
+    if (found := _of_files_or_classes(causes, dataset)) is not None:
+        return found
     for cause in causes:
         if known := _known_failure(cause, dataset, flow):
             return known

@@ -244,7 +244,7 @@ DEFAULTS: tuple[Default, ...] = (
     Default(
         "spark.hadoop.fs.s3a.retry.throttle.limit",
         "6",
-        "a store that stays busy (503) is told after half a minute to two (a file's status waited 31 s, a "
+        "a store that stays busy (503) is reported after half a minute to two (a file's status waited 31 s, a "
         "listing 111 s), and a flow is retried; Hadoop's own is 20, and each pause is twice the one before: days",
     ),
     *(

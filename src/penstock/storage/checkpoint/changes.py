@@ -9,8 +9,7 @@ from typing import Any
 
 from penstock.storage.checkpoint.backup import COMPARED_WITH, Backup, CopiedCheckpoint, copy_from_backup
 from penstock.storage.checkpoint.folder import REWINDING, CheckpointFolder, numbers_in
-from penstock.storage.checkpoint.logs import OFFSET_LOG_VERSION, VOID_OFFSET
-from penstock.storage.checkpoint.plan_file import compact_json
+from penstock.storage.checkpoint.plan_file import compact_json, plan_text
 from penstock.storage.checkpoint.source_offsets import is_topic_offset
 from penstock.storage.checkpoint.staging import StagedCheckpoint, begin_new_query, copy_files, retire_checkpoint
 from penstock.storage.checkpoint.state import state_version
@@ -142,10 +141,7 @@ def rebuild(
     for source in (source for source, offset in begun.items() if is_topic_offset(offset)):
         files.write_text_atomic(f"sources/{source}/0", f"\0v1\n{compact_json(begun[source])}")
     for number, offsets in batches.items():
-        metadata = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": dict(settings), "sourceMetadataInfo": {}}
-        ends = {source: VOID_OFFSET if offset is None else compact_json(offset) for source, offset in offsets.items()}
-        lines = [OFFSET_LOG_VERSION, compact_json(metadata), *(f"{source}:{end}" for source, end in ends.items())]
-        files.write_text_atomic(f"offsets/{number}", "\n".join(lines))
+        files.write_text_atomic(f"offsets/{number}", plan_text(offsets, settings))
         files.write_text_atomic(f"commits/{number}", f"v1\n{compact_json({'nextBatchWatermarkMs': 0})}")
     staged.take_place()
 

@@ -11,20 +11,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.logs import (
-    OFFSET_LOG_VERSION,
-    VOID_OFFSET,
     DamagedFile,
+    PlannedBatch,
     UnknownVersion,
     parse_planned_batch,
     parse_source_log,
 )
+from penstock.storage.checkpoint.plan_file import plan_text
 from penstock.storage.checkpoint.source_offsets import is_topic_offset, missing_source_files, steps_of
 from penstock.storage.checkpoint.staging import copy_file
 from penstock.storage.filesystem import Storage
+from penstock.storage.local_disk import local_path
 
 _EVOLUTION: Final = "spark.sql.streaming.queryEvolution.enableSourceEvolution"
 _PARTITIONS: Final = "spark.sql.shuffle.partitions"
@@ -54,12 +55,13 @@ class ForeignSource:
         return f"{self.kind.value} ({', '.join(sorted(self.places)) or 'none read yet'})"
 
 
-@dataclass(frozen=True, slots=True)
 class UnreadableCheckpoint(Exception):
-    """A file of a checkpoint cannot be read; `reason` is the end of "it …"."""
+    """A `file` of a checkpoint cannot be read; `reason` is the end of "it …"."""
 
-    file: str
-    reason: str
+    def __init__(self, file: str, reason: str) -> None:
+        super().__init__(file, reason)
+        self.file = file
+        self.reason = reason
 
 
 def foreign_sources(folder: CheckpointFolder) -> tuple[ForeignSource, ...]:
@@ -70,13 +72,13 @@ def foreign_sources(folder: CheckpointFolder) -> tuple[ForeignSource, ...]:
             of the kinds.
     """
     newest = f"offsets/{folder.planned}"
-    offsets = _planned(folder, newest)
+    offsets = _planned(folder, newest).offsets
     return tuple(_source(folder, newest, name, offset) for name, offset in offsets.items())
 
 
-def _planned(folder: CheckpointFolder, file: str) -> Mapping[str, Any]:
+def _planned(folder: CheckpointFolder, file: str) -> PlannedBatch:
     try:
-        return parse_planned_batch(folder.read(file)).offsets
+        return parse_planned_batch(folder.read(file))
     except FileNotFoundError:
         raise UnreadableCheckpoint(file, "is missing") from None
     except UnknownVersion as version:
@@ -109,13 +111,17 @@ def _folders(folder: CheckpointFolder, source: str) -> frozenset[str]:
             entries = parse_source_log(folder.read(file))
         except (DamagedFile, UnknownVersion) as damage:
             raise UnreadableCheckpoint(file, str(damage)) from None
-        found |= {_folder(str(entry["path"])) for entry in entries if isinstance(entry, dict) and "path" in entry}
+        found |= {
+            decoded_path(str(entry["path"])).rpartition("/")[0]
+            for entry in entries
+            if isinstance(entry, dict) and "path" in entry
+        }
     return frozenset(found)
 
 
-def _folder(uri: str) -> str:
-    place = unquote(urlsplit(uri).path) if uri.startswith("file:") else uri
-    return place.rpartition("/")[0]
+def decoded_path(uri: str) -> str:
+    """Returns the path of a local URI as Spark writes it into logs; other URIs, and paths, as they are."""
+    return unquote(local_path(uri)) if uri.startswith("file:") else uri
 
 
 def copy_with_names(folder: CheckpointFolder, names: Mapping[str, str], target: Storage, uri: str) -> None:
@@ -139,14 +145,11 @@ def copy_with_names(folder: CheckpointFolder, names: Mapping[str, str], target: 
 
 
 def _with_names(folder: CheckpointFolder, file: str, names: Mapping[str, str]) -> str:
-    _planned(folder, file)  # it is as it should be
-    _, metadata, *offsets = folder.read(file).decode().rstrip("\n").split("\n")
-    document = json.loads(metadata)
-    settings = {key: value for key, value in document.get("conf", {}).items() if key != _PARTITIONS}
-    document["conf"] = {**settings, _EVOLUTION: "true"}
-    document.setdefault("sourceMetadataInfo", {})
-    planned = parse_planned_batch(folder.read(file))
-    texts = [line.partition(":")[2] for line in offsets] if planned.version == OFFSET_LOG_VERSION else offsets
-    named = zip(planned.offsets, texts, strict=True)
-    lines = [f"{names[name]}:{text}" for name, text in named if text != VOID_OFFSET]
-    return "\n".join([OFFSET_LOG_VERSION, json.dumps(document, separators=(",", ":")), *lines])
+    planned = _planned(folder, file)
+    settings = {key: value for key, value in planned.settings.items() if key != _PARTITIONS}
+    return plan_text(
+        {names[name]: offset for name, offset in planned.offsets.items() if offset is not None},
+        {**settings, _EVOLUTION: "true"},
+        watermark_ms=planned.watermark_ms,
+        planned_ms=planned.planned_ms,
+    )

@@ -1,4 +1,4 @@
-"""The plan of a batch as a file of the offset log: written again with other metadata, or planned without rows."""
+"""The plan of a batch as a file of the offset log: written, written again with other metadata, or without rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from penstock.storage.checkpoint.folder import numbers_in, replace_file
-from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion, parse_commit, parse_planned_batch
+from penstock.storage.checkpoint.logs import (
+    OFFSET_LOG_VERSION,
+    VOID_OFFSET,
+    DamagedFile,
+    UnknownVersion,
+    parse_commit,
+    parse_planned_batch,
+)
 from penstock.storage.filesystem import Storage
 
 _PLANNED: Final = "batchTimestampMs"
@@ -47,6 +54,20 @@ class PlanFile:
 def planned_now(metadata: dict[str, Any]) -> dict[str, Any]:
     """Returns the metadata with the present time; a clock that was set back does not make it older than it was."""
     return metadata | {_PLANNED: max(int(time.time() * 1000), int(metadata[_PLANNED]) + 1)}
+
+
+def plan_text(
+    offsets: Mapping[str, Any], settings: Mapping[str, str], *, watermark_ms: int = 0, planned_ms: int = 0
+) -> str:
+    """Returns the plan of a batch that reads each source, by its name, up to its offset; None is no offset yet."""
+    metadata = {
+        "batchWatermarkMs": watermark_ms,
+        _PLANNED: planned_ms,
+        "conf": dict(settings),
+        "sourceMetadataInfo": {},
+    }
+    ends = {source: VOID_OFFSET if offset is None else compact_json(offset) for source, offset in offsets.items()}
+    return "\n".join([OFFSET_LOG_VERSION, compact_json(metadata), *(f"{source}:{end}" for source, end in ends.items())])
 
 
 def compact_json(document: Mapping[str, Any]) -> str:
