@@ -22,7 +22,7 @@ _OWN_PROCESS = (sys.executable, "-m", "penstock.cli")
 COMMAND = _OWN_PROCESS
 """What runs a command to its end; the fixture `one_process` changes it."""
 
-_TIMEOUT = 240.0
+_TIMEOUT = 600.0
 _JAVA = "java"
 
 

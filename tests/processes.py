@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import psutil
 
@@ -53,16 +54,20 @@ def end_family(pid: int, *, grace: float = 5.0) -> None:
     psutil.wait_procs(alive, timeout=grace)
 
 
+PATIENCE: Final = 3.0
+"""How many times slower than the builders' a machine may be before a wait is given up; who succeeds does not wait."""
+
+
 def wait_until(ready: Callable[[], bool], *, timeout: float, what: str, interval: float = 0.1) -> None:
     """Calls `ready` until it returns true.
 
     Raises:
-        TimeoutError: It did not within `timeout` seconds.
+        TimeoutError: It did not within `timeout` seconds, `PATIENCE` times as long on a slow machine.
     """
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + PATIENCE * timeout
     while not ready():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"waited {timeout:.0f} s for {what}")
+            raise TimeoutError(f"waited {PATIENCE * timeout:.0f} s for {what}")
         time.sleep(interval)
 
 
@@ -87,7 +92,7 @@ class Server:
         """Starts the program and returns once `ready` returns true.
 
         Raises:
-            ServerFailedError: It ended before, or was not ready within `timeout` seconds; it is ended then.
+            ServerFailedError: It ended before, or was not ready in time, as for `wait_until`; it is ended then.
         """
         with self.log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -98,12 +103,13 @@ class Server:
                 cwd=Path(__file__).parents[1],  # where `python -m tests.…` works, wherever the test is
                 env={**os.environ, **self._environ},
             )
-        deadline = time.monotonic() + timeout
+        limit = PATIENCE * timeout
+        deadline = time.monotonic() + limit
         while not ready():
             if self._process.poll() is not None or time.monotonic() > deadline:
                 code = self._process.poll()
                 self.stop()
-                state = f"ended with exit code {code}" if code is not None else f"was not ready in {timeout:.0f} s"
+                state = f"ended with exit code {code}" if code is not None else f"was not ready in {limit:.0f} s"
                 raise ServerFailedError(f"{self.name} {state}\n{self.last_lines()}")
             time.sleep(0.1)
 

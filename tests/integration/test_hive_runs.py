@@ -102,7 +102,7 @@ def _registrations(where: Path) -> list[tuple[str, str, str | None]]:
 def _read_by_plain_spark(metastore: HiveMetastoreServer) -> dict[str, Any]:
     jars = ",".join(map(str, ensure_jars("core")))
     done = subprocess.run(
-        [sys.executable, "-c", _READER, metastore.uri, jars], capture_output=True, text=True, check=False, timeout=180
+        [sys.executable, "-c", _READER, metastore.uri, jars], capture_output=True, text=True, check=False, timeout=600
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert lines, done.stderr[-3000:]
