@@ -14,8 +14,7 @@ from tests.integration.hive_metastore import HiveMetastoreServer
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError, StateError
 from penstock.graph.identifier import Identifier
-from penstock.graph.protection import ROW_FILTER
-from penstock.plan.state import PRIVATE
+from penstock.graph.protection import PRIVATE, ROW_FILTER
 from penstock.registration.catalog import Action
 from penstock.registration.entry import INACTIVE
 from penstock.registration.hive.catalog import HiveCatalog

@@ -6,10 +6,10 @@ package penstock.serve;
  */
 public interface Door {
   /**
-   * Returns the Dataset with the rows that readers may see of a table in its newest version, null if no such table is
-   * served, or the text of an error.
+   * Returns the Dataset with the rows that {@code user} may see of a table in its newest version, null if no such table
+   * is served, or the text of an error.
    */
-  Object open(String schema, String table);
+  Object open(String user, String schema, String table);
 
   /** Returns null if {@code user} may still run statements, else the text of an error. */
   String admit(String user);

@@ -5,6 +5,7 @@ import java.util.Locale;
 import java.util.Set;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.AliasIdentifier;
+import org.apache.spark.sql.catalyst.CurrentUserContext;
 import org.apache.spark.sql.catalyst.analysis.UnresolvedRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.SubqueryAlias;
@@ -63,7 +64,7 @@ final class ServedTables extends Rule<LogicalPlan> {
 
   private LogicalPlan served(Endpoint endpoint, UnresolvedRelation relation) {
     String[] name = nameOf(endpoint, session, relation.multipartIdentifier());
-    Object answer = endpoint.door.open(name[0], name[1]);
+    Object answer = endpoint.door.open(CurrentUserContext.getCurrentUserOrEmpty(), name[0], name[1]);
     if (answer instanceof Dataset) {
       OPENED.get().add(name[0] + "." + name[1]);
       Seq<String> qualifier =

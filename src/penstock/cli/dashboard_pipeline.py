@@ -18,4 +18,5 @@ def known_pipeline(config: PipelineConfig, prices: Path | None = None) -> KnownP
     from penstock.cli.recorded_reads import read_audit
     from penstock.dashboard.known_pipeline import KnownPipeline
 
-    return KnownPipeline(settings_of(config).to_json(), prices or price_file(config.directory), read_audit(config))
+    settings, price = settings_of(config).to_json(), prices or price_file(config.directory)
+    return KnownPipeline(settings, price, read_audit(config), config.access)

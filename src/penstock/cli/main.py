@@ -137,6 +137,7 @@ for name, about, actions in (
             "airflow": deploy.airflow,
             "dagster": deploy.dagster,
             "github-actions": deploy.github_actions,
+            "policy": deploy.policy,
         },
     ),
     (

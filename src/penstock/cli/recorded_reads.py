@@ -1,4 +1,4 @@
-"""What commands that show rows do first: record who is about to see them."""
+"""What commands that show rows do first: check that the reader may see them, and record who is about to."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.cli.screen.console import note
+from penstock.errors import StateError
 
 if TYPE_CHECKING:
     from penstock.config import PipelineConfig
     from penstock.events.log.audit import Actor
     from penstock.events.log.reads import ReadAudit
+    from penstock.graph.identifier import Identifier
 
 _LONGEST: Final = 4000
 """Characters of a statement."""
@@ -24,27 +26,57 @@ def read_audit(config: PipelineConfig) -> ReadAudit:
 
 
 def record_read(
+    config: PipelineConfig, command: str, tables: Iterable[Identifier], rows: int, request: Mapping[str, Any]
+) -> None:
+    """Records that `command` is about to show rows of `tables`, or says on stderr why that is not recorded.
+
+    `request` has what was requested besides; what is None is left out, and a `statement` loses its secrets.
+
+    Raises:
+        StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED; READ_NOT_RECORDED, where the pipeline requires the record.
+    """
+    names = sorted(tables)
+    check_read(config, command, names, request)
+    _record(config, map(str, names), rows, {"command": command, **request})
+
+
+def check_read(config: PipelineConfig, command: str, tables: Iterable[Identifier], request: Mapping[str, Any]) -> None:
+    """Raises unless the account of this process may read the tables; a refusal is recorded.
+
+    Raises:
+        StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
+    """
+    from penstock.access.store import access_of
+    from penstock.events.log.audit import account
+
+    try:
+        access_of(config).check(account(), tables)
+    except StateError as refused:
+        if refused.dataset is not None:
+            _record(config, [refused.dataset], 0, {"command": command, **request, "refused": refused.condition})
+        raise
+
+
+def record_served_read(
+    config: PipelineConfig, by: Actor, tables: Iterable[str], rows: int, request: Mapping[str, Any]
+) -> None:
+    """Records what a client of the SQL endpoint is about to see, or is refused, as `record_read`."""
+    _record(config, tables, rows, {"command": "serve", **request}, by=by)
+
+
+def _record(
     config: PipelineConfig,
-    command: str,
-    tables: Iterable[object],
+    tables: Iterable[str],
     rows: int,
     request: Mapping[str, Any],
     *,
     by: Actor | None = None,
 ) -> None:
-    """Records that `command` is about to show rows of `tables`, or says on stderr why that is not recorded.
-
-    `request` has what was requested besides; what is None is left out, and a `statement` loses its secrets. `by` is who
-    reads, unless it is who started the command.
-
-    Raises:
-        StateError: READ_NOT_RECORDED, where the pipeline requires the record.
-    """
     from penstock.events.redaction import shown_statement
 
     given = {name: value for name, value in request.items() if value is not None}
     if "statement" in given:
         given["statement"] = shown_statement(config.redact(given["statement"]))[:_LONGEST]
-    reason = read_audit(config).record(sorted(map(str, tables)), rows, {"command": command, **given}, by=by)
+    reason = read_audit(config).record(list(tables), rows, given, by=by)
     if reason is not None:
         note(f"This read is not recorded (see penstock audit): {reason}")

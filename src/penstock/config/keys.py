@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from penstock.config.sections.access import DEFAULT_ACCESS, ROLES
 from penstock.config.sections.alerts import ALERTS
 from penstock.config.sections.audit import AUDIT
 from penstock.config.sections.catalogs import CATALOGS
@@ -282,6 +283,8 @@ _SETTINGS = (
     Key("metrics", METRICS, "Where the metrics of a run are published.", "{port: 9464}"),
     Key("audit", AUDIT, "The record of reads.", "{on_failure: fail}"),
     Key("serve", SERVE, "The SQL endpoint of penstock serve.", "{port: 10001}"),
+    Key("roles", ROLES, "Who has which role, for grants and is_member; * is everyone.", "{analysts: [ada, tableau]}"),
+    Key("access", DEFAULT_ACCESS, "What a table is that no grant has named.", "{default: deny}"),
 )
 
 PENSTOCK = Section(

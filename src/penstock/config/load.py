@@ -24,6 +24,7 @@ from penstock.config.pipeline_config import (
 from penstock.config.profiles import STANDALONE_KEY, profile_settings
 from penstock.config.reader import Placed, Settings, overlay
 from penstock.config.references import Reference, references_in, values_of
+from penstock.config.sections.access import access_settings
 from penstock.config.sections.alerts import alert_settings
 from penstock.config.sections.audit import audit_settings
 from penstock.config.sections.catalogs import catalog_settings
@@ -156,6 +157,7 @@ def _build(
         catalogs=catalog_settings(settings["catalogs"], of_sections, folder) if "catalogs" in settings else (),
         audit=audit_settings(_values(values.get("audit", {}))),
         serve=serve_settings(sections.get("serve", {}), folder),
+        access=access_settings(_values(values.get("roles", {})), _values(values.get("access", {}))),
         event_log=_event_log(values),
         event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.config.files.library import Library, find_source_files
+from penstock.config.sections.access import AccessSettings
 from penstock.config.sections.alerts import AlertSettings
 from penstock.config.sections.audit import AuditSettings
 from penstock.config.sections.catalogs import CatalogSettings
@@ -96,6 +97,7 @@ class PipelineConfig:
     lineage: LineageSettings = field(default_factory=LineageSettings)
     audit: AuditSettings = field(default_factory=AuditSettings)
     serve: ServeSettings = field(default_factory=ServeSettings)
+    access: AccessSettings = field(default_factory=AccessSettings)
     catalogs: tuple[CatalogSettings, ...] = ()
     """The catalogs in which runs register the tables."""
     event_log: Identifier | None = None

@@ -112,9 +112,9 @@ class ListOf:
 
 @dataclass(frozen=True, slots=True)
 class MapOf:
-    """Sections by name."""
+    """Sections, or lists of texts, by name."""
 
-    item: Section
+    item: Section | TextList
 
 
 Shape = Text | Flag | Count | Scalar | TextList | TextMap | TriggerText | Foreign | Section | ListOf | MapOf

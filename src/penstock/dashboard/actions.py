@@ -34,7 +34,7 @@ class Actions:
         self._storage = storage_uri
         self._command = tuple(command)
 
-    def stop(self, pipeline: str, *, requested_from: str) -> None:
+    def stop(self, pipeline: str, *, by: Actor) -> None:
         """Asks the run to stop after its current batches.
 
         Raises:
@@ -46,10 +46,10 @@ class Actions:
         if holder.machine != machine():
             raise StateError("ACTION_NOT_POSSIBLE", action="stop", reason=f"it runs on {holder.owner.host}")
         os.kill(holder.owner.pid, signal.SIGTERM)
-        request = Actor(None, "dashboard", requested_from), {"pid": holder.owner.pid}
-        threading.Thread(target=self._note, args=(pipeline, "STOP", *request), daemon=True).start()
+        request = (pipeline, "STOP", by, {"pid": holder.owner.pid})
+        threading.Thread(target=self._note, args=request, daemon=True).start()
 
-    def refresh(self, pipeline: str, dataset: str | None, *, full: bool, requested_from: str) -> None:
+    def refresh(self, pipeline: str, dataset: str | None, *, full: bool, by: Actor) -> None:
         """Starts a run that brings `dataset`, or all of them, up to date; with `full` it is computed again.
 
         Raises:
@@ -58,7 +58,7 @@ class Actions:
         """
         wanted = [] if dataset is None else ["--full-refresh" if full else "--refresh", dataset]
         try:
-            self._append(pipeline, "REFRESH", Actor(None, "dashboard", requested_from), {"options": wanted})
+            self._append(pipeline, "REFRESH", by, {"options": wanted})
         except StateError as error:
             raise StateError("ACTION_NOT_POSSIBLE", action="refresh", reason="a run works on this storage") from error
         run = subprocess.Popen(

@@ -52,7 +52,7 @@ def create_application(
     At most `streams` pages follow the log at a time.
     """
     login = "none" if access.token is None else "token"
-    site = Site(log, pipeline, actions=access.actions, login=login)
+    site = Site(log, pipeline, actions=access.actions, login=login, user_of=access.user_of)
     live = _Live(log, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:

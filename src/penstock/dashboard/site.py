@@ -8,15 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from penstock.access.grants import Access
+from penstock.access.store import read_grants
 from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog, Snapshot
 from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
-from penstock.errors import PenstockError, did_you_mean
+from penstock.errors import PenstockError, StateError, did_you_mean
 from penstock.events.log.audit import Actor
+from penstock.graph.identifier import Identifier
 
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
@@ -58,15 +62,38 @@ class Site:
         *,
         actions: bool = False,
         login: str = "none",
+        user_of: Callable[[Headers], str | None] = lambda _: None,
     ) -> None:
         self.log = log
         self.stored = StoredTables(log.storage)
         self.actions = actions
         self.pipeline = pipeline
         self._login = login
+        self._user_of = user_of
         self._rendering = threading.Lock()
         self._version = ""
         self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}
+
+    def viewer(self, request: Request) -> Actor:
+        """Returns who asks, as far as it is known, and from where."""
+        return Actor(
+            self._user_of(request.headers), "dashboard", None if request.client is None else request.client.host
+        )
+
+    def check(self, request: Request, table: Identifier) -> None:
+        """Raises unless the viewer may read a table's rows; a refusal is recorded.
+
+        Raises:
+            StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
+            ConfigError, ExternalError: the storage cannot be read.
+        """
+        settings = self.pipeline.access
+        access = Access(read_grants(self.log.storage), settings.roles, settings.default_deny)
+        try:
+            access.check(self.viewer(request).user, [table])
+        except StateError as refused:
+            self.record(request, [str(table)], 0, command="rows", refused=refused.condition)
+            raise
 
     def record(self, request: Request, tables: Sequence[str], rows: int, **details: Any) -> PenstockError | None:
         """Records that a viewer is about to see rows, as `ReadAudit.record`.
@@ -76,8 +103,7 @@ class Site:
         """
         if self.pipeline.audit is None:
             return None
-        by = Actor(None, "dashboard", None if request.client is None else request.client.host)
-        return self.pipeline.audit.record(tables, rows, {**details, "login": self._login}, by=by)
+        return self.pipeline.audit.record(tables, rows, {**details, "login": self._login}, by=self.viewer(request))
 
     def shows(self, make: PageMaker) -> Callable[[Request], Response]:
         """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 ROW_FILTER = "penstock.row_filter"
 MASKS = "penstock.masks"
+PRIVATE = "penstock.private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ def protection_properties(row_filter: FunctionCall | None, masks: Iterable[Colum
     if by_column := {mask.column: mask.call.sql for mask in masks}:
         properties[MASKS] = json.dumps(by_column, sort_keys=True)
     return properties
+
+
+def is_restricted(properties: Mapping[str, str]) -> bool:
+    """Whether a table is private, or has a row filter or masks, be they damaged: its files are not for every reader."""
+    return properties.get(PRIVATE) == "true" or bool(properties.get(ROW_FILTER) or properties.get(MASKS))
 
 
 def stored_protection(properties: Mapping[str, str]) -> Protection | None:

@@ -8,11 +8,11 @@ from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path, quarantine_schema
 from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import COLUMN_MAPPING, TYPE_WIDENING, MaterializedView, StreamingTable, Table
-from penstock.graph.protection import MASKS, ROW_FILTER, protection_properties
+from penstock.graph.protection import MASKS, PRIVATE, ROW_FILTER, protection_properties
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.changes import TableComparison
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable, SetUpTable
-from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, StateSnapshot, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, StateSnapshot, TableState
 
 
 def privacy_changes(table: Table, existing: TableState | None) -> dict[str, str]:

@@ -15,7 +15,6 @@ from penstock.storage.checkpoint.newest import Repair
 
 DATASET_TYPE = "penstock.dataset_type"
 GENERATION = "penstock.generation"
-PRIVATE = "penstock.private"
 PIPELINE = "penstock.pipeline"
 CLUSTER_BY = "penstock.cluster_by"
 

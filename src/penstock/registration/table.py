@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from penstock.graph.identifier import Identifier
-from penstock.graph.protection import stored_protection
+from penstock.graph.protection import is_restricted
 from penstock.graph.schema.table_schema import Schema
-from penstock.plan.state import PRIVATE
 from penstock.storage.delta.table import open_delta_table, readable
 
 _OWN = "penstock."
@@ -60,7 +59,7 @@ def read_registration(identifier: Identifier, location: str, owner: Owner) -> Ta
         except TableNotFoundError:
             return None
         metadata, schema = table.metadata(), table.schema().to_json()
-        if metadata.configuration.get(PRIVATE) == "true" or stored_protection(metadata.configuration) is not None:
+        if is_restricted(metadata.configuration):
             return None
         protocol = table.protocol()._asdict()
     return TableRegistration(

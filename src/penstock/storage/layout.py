@@ -39,6 +39,7 @@ class StorageLayout:
     <uri>/events/<update ordinal>-<n>.jsonl
     <uri>/events/_totals
     <uri>/reads/<n>.jsonl
+    <uri>/grants/<n>.jsonl
     <uri>/scratch/<name of the work>
     <uri>/batch: the storage of `run --batch`, with the same parts
     <uri>/maintenance.json
@@ -107,6 +108,11 @@ class StorageLayout:
     def reads(self) -> str:
         """The folder of the record of reads."""
         return self._join("reads")
+
+    @property
+    def grants(self) -> str:
+        """The folder of the record of grants."""
+        return self._join("grants")
 
     @property
     def maintenance(self) -> str:

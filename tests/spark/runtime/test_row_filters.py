@@ -52,7 +52,7 @@ def test_readers_get_the_enforcing_view(project: PipelineProject) -> None:
     shown = "SELECT * FROM `shop`.`people` VERSION AS OF 1 ORDER BY `id` DESC NULLS LAST LIMIT 2"
     assert sql(shown) == visible[:0:-1], "as 'penstock show' asks"
     read = set[Identifier]()
-    run_sql(project.config, "SELECT * FROM people JOIN shop.all_names USING (id)", spark=project.spark, tables=read)
+    run_sql(project.config, "SELECT * FROM people JOIN shop.all_names USING (id)", spark=project.spark, found=read.add)
     assert read == {Identifier("shop", "people"), Identifier("shop", "all_names")}, "for the record of reads"
     assert sql("SELECT id, kind, name FROM people__quarantine") == [(5, None, "#5")], "not (4, 'b')"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,8 @@ EXECUTED = {
     "penstock doctor": 0,
     "penstock audit --only actions": 0,
     "penstock audit --only reads": 0,
+    "penstock audit --only grants": 0,
+    "penstock sql 'SHOW GRANTS'": 0,
     "penstock audit --expect HASH": 3,
     "penstock ui --host 0.0.0.0": 2,
     "penstock lint": 0,
@@ -91,7 +94,7 @@ def test_the_checks_that_it_names_fail_on_an_open_pipeline(tmp_path: Path, monke
 @pytest.mark.parametrize(("command", "code"), EXECUTED.items())
 def test_its_commands_do_what_it_says(command: str, code: int, closed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command in _commands()
-    result = ask(command.split()[1:], closed, monkeypatch)
+    result = ask(shlex.split(command)[1:], closed, monkeypatch)
     assert result.exit_code == code, result.output
     if "0.0.0.0" in command:
         assert "DASHBOARD_NOT_LOOPBACK" in result.output

@@ -15,7 +15,7 @@ from tests.unit.events.test_log import open_log
 
 from penstock.errors import StateError
 from penstock.events.flows.facts import details_of
-from penstock.events.log import reads as module
+from penstock.events.log import action_chain as module
 from penstock.events.log.audit import Actor, Tampering, recorded_actions
 from penstock.events.log.reads import ReadAudit, newest_read, recorded_reads, sealing
 from penstock.events.redaction import shown_statement

@@ -8,10 +8,10 @@ from tests.unit.plan.conftest import Pipeline
 
 from penstock.graph.companions.late_rows import LATE_ROWS, late_rows_of
 from penstock.graph.identifier import Identifier
-from penstock.graph.protection import ROW_FILTER, FunctionCall
+from penstock.graph.protection import PRIVATE, ROW_FILTER, FunctionCall
 from penstock.plan.companion_tables import late_table
 from penstock.plan.stages import AlterTable, CreateTable, ResetTable
-from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, TableState
 
 ORDERS = Identifier("shop", "orders")
 LATE = late_rows_of(ORDERS)

@@ -8,6 +8,7 @@ from tests.unit.plan.conftest import Pipeline
 from penstock.errors import ConfigError, StateError
 from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import PRIVATE
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import (
     AlterTable,
@@ -19,7 +20,7 @@ from penstock.plan.stages import (
     RunStreamingFlow,
     UpdatePlan,
 )
-from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE
+from penstock.plan.state import DATASET_TYPE, GENERATION
 
 
 def _steps(plan: UpdatePlan) -> list[str]:

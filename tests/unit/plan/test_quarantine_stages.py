@@ -12,7 +12,7 @@ from penstock.errors import StateError
 from penstock.graph.companions.quarantine import quarantine_schema
 from penstock.graph.companions.quarantining import with_event_parts
 from penstock.graph.identifier import Identifier
-from penstock.graph.protection import ROW_FILTER, FunctionCall
+from penstock.graph.protection import PRIVATE, ROW_FILTER, FunctionCall
 from penstock.graph.resolved import AppliedChanges
 from penstock.graph.schema.table_schema import Schema
 from penstock.plan.change_capture import change_properties
@@ -25,7 +25,7 @@ from penstock.plan.stages import (
     ResetTable,
     RunStreamingFlow,
 )
-from penstock.plan.state import DATASET_TYPE, GENERATION, PRIVATE, TableState
+from penstock.plan.state import DATASET_TYPE, GENERATION, TableState
 
 _ASIDE = Identifier("shop", "orders__quarantine")
 

@@ -24,7 +24,7 @@ async def act(site: Site, actions: Actions, request: Request) -> Response:
 
 def _act(site: Site, actions: Actions, request: Request, form: dict[str, list[str]]) -> Response:
     snapshot = site.log.snapshot()
-    update, requested_from = snapshot.status.update, request.client.host if request.client else "unknown"
+    update, by = snapshot.status.update, site.viewer(request)
     pipeline = update.pipeline if update else ""
     requested = form.get("dataset", [""])[0]
     dataset = snapshot.status.dataset(requested)
@@ -34,10 +34,10 @@ def _act(site: Site, actions: Actions, request: Request, form: dict[str, list[st
     try:
         match request.path_params["action"]:
             case "stop":
-                actions.stop(pipeline, requested_from=requested_from)
+                actions.stop(pipeline, by=by)
             case "refresh":
                 full = form.get("full", [""])[0] == "yes" and name is not None
-                actions.refresh(pipeline, name, full=full, requested_from=requested_from)
+                actions.refresh(pipeline, name, full=full, by=by)
             case _:
                 raise HTTPException(404)
     except PenstockError as error:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,9 +11,17 @@ from starlette.responses import Response
 
 from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.site import Page, Site
-from penstock.errors import StateError
+from penstock.errors import PenstockError, StateError
+from penstock.graph.companions.late_rows import late_rows_of
+from penstock.graph.companions.quarantine import quarantine_of
+from penstock.graph.identifier import Identifier
 
-_KINDS = {"table", "quarantine", "late"}
+_KINDS: Final[Mapping[str, Callable[[Identifier], Identifier]]] = {
+    "table": lambda table: table,
+    "quarantine": quarantine_of,
+    "late": late_rows_of,
+}
+"""What a page shows of a dataset, and the table that it is read from."""
 
 
 def stored(site: Site, request: Request) -> Response:
@@ -28,7 +36,12 @@ def stored(site: Site, request: Request) -> Response:
     query: dict[str, Any] = {"name": dataset.name, "path": path}
     if kind == "table":
         query["version"] = int(version) if version.isascii() and version.isdecimal() and len(version) < 16 else None
-    answer, unrecorded = site.stored.read(kind, **query), None
+    unrecorded = None
+    try:
+        site.check(request, _KINDS[kind](Identifier.recorded(dataset.name)))
+        answer = site.stored.read(kind, **query)
+    except PenstockError as refused:
+        answer = {"error": refused.to_json()}
     if answer.get("rows"):
         details = {"command": "rows", "kind": kind, "version": answer.get("version")}
         try:

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
+from starlette.datastructures import Headers
+
 from penstock.config.values.authority import Authority, is_loopback
 from penstock.errors import ConfigError
 
@@ -32,6 +34,7 @@ class Access:
         certificate, key: files for TLS; None for plain HTTP.
         run_command: the command line of `penstock run`, with which pages may start runs, and may stop them; None
             lets pages change nothing.
+        user_header: the header in which a proxy names the user; the proxy proves itself by the token.
     """
 
     hosts: frozenset[str] = frozenset()
@@ -39,6 +42,7 @@ class Access:
     certificate: str | None = None
     key: str | None = None
     run_command: tuple[str, ...] | None = None
+    user_header: str | None = None
 
     @property
     def actions(self) -> bool:
@@ -73,6 +77,14 @@ class Access:
         """Whether `given` is the token; takes as long for any text."""
         return self.token is not None and hmac.compare_digest(_digest(given), _digest(self.token))
 
+    def user_of(self, headers: Headers) -> str | None:
+        """Returns whom a proxy that sends the token as a bearer token names; None for a request without both."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        if self.user_header is None or scheme.casefold() != "bearer" or not self.is_token(given.strip()):
+            return None
+        named = headers.getlist(self.user_header)
+        return (named[0].strip() or None) if len(named) == 1 else None  # of two, one may be the browser's
+
     def session(self, now: float | None = None) -> str:
         """Returns the value of a cookie that replaces the token for twelve hours, and does not reveal it."""
         ends = str(int((time.time() if now is None else now) + SESSION_SECONDS))
@@ -98,12 +110,14 @@ def access_for(
     key: str | None = None,
     allowed_hosts: Sequence[str] = (),
     run_command: Sequence[str] | None = None,
+    user_header: str | None = None,
 ) -> Access:
     """Returns the rules for a dashboard that listens on `host`.
 
     The token is the first line of `token_file`, else the environment variable PENSTOCK_UI_TOKEN. An address that other
     machines can reach needs the token and TLS. With `run_command`, the command line of `penstock run`, pages may stop
-    and start runs, which needs a token as well: other users of this machine reach loopback addresses too.
+    and start runs, which needs a token as well: other users of this machine reach loopback addresses too. So does
+    `user_header`, in which anyone could name anyone.
 
     Raises:
         ConfigError: DASHBOARD_NOT_LOOPBACK, DASHBOARD_OPTION_INVALID.
@@ -115,6 +129,8 @@ def access_for(
         _check_certificate(certificate, str(key))
     if run_command is not None and token is None:
         raise _invalid("--allow-actions", "it needs a token, see --token-file")
+    if user_header is not None and token is None:
+        raise _invalid("--user-header", "it needs a token, which the proxy sends, see --token-file")
     missing = [words for words, given in (("a token", token), ("TLS", certificate)) if given is None]
     if not is_loopback(host) and missing:
         raise ConfigError(
@@ -123,7 +139,7 @@ def access_for(
     named = {socket.gethostname(), *([] if _is_any(host) else [host])}
     allowed = frozenset(_allowed(name) for name in allowed_hosts)
     hosts = allowed if is_loopback(host) and not allowed else allowed | {_bare(name) for name in named}
-    return Access(hosts, token, certificate, key, None if run_command is None else tuple(run_command))
+    return Access(hosts, token, certificate, key, None if run_command is None else tuple(run_command), user_header)
 
 
 def _token(file: str | None) -> str | None:

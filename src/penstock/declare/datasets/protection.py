@@ -7,10 +7,10 @@ from typing import Any
 
 from penstock.declare.declaration import Declaration
 from penstock.declare.sql.column_list import read_column_list
-from penstock.declare.sql.cursor import Cursor
 from penstock.declare.sql.protection import read_row_filter
 from penstock.errors import DefinitionError
 from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.sql.cursor import Cursor
 from penstock.graph.sql.placed_text import PlacedText
 
 _MASK = re.compile(r"\bMASK\b", re.IGNORECASE)

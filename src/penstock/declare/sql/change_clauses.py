@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from penstock.declare.sql.clauses import Clause, read_clauses
-from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.declare.sql.statements import ChangeClauses
 from penstock.errors import SourceLocation
 from penstock.graph.elements import ALL_COLUMNS, ColumnSelection
+from penstock.graph.sql.cursor import Cursor, unquoted
 from penstock.graph.sql.placed_text import PlacedText
 from penstock.graph.sql.tokens import Token
 

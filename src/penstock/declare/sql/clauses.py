@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from penstock.declare.sql.cursor import Cursor
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.sql.cursor import Cursor
 
 Clause = tuple[str | None, Callable[[Cursor, SourceLocation], Any]]
 """The field that a clause sets, if any, and what reads its value behind its words, which stand at a place."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.declare.sql.protection import read_mask
 from penstock.declare.sql.refusals import refuse_clause
 from penstock.declare.sql.statements import ColumnList
 from penstock.errors import ConfigError, DefinitionError
 from penstock.graph.elements import EventTime, Expectation, OnViolation
 from penstock.graph.protection import ColumnMask
+from penstock.graph.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.graph.sql.tokens import TokenKind
 
 _MOST_AHEAD = "1 hour"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from penstock.declare.sql.change_clauses import read_change_clauses
 from penstock.declare.sql.column_list import read_column_list
-from penstock.declare.sql.cursor import Cursor
 from penstock.declare.sql.statements import CreateChangeFlow, CreateFlow, CreateTable, CreateView, TableKind
 from penstock.declare.sql.table_clauses import read_properties, read_table_clauses
 from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.sql.cursor import Cursor
 
 
 # CREATE [OR REFRESH] [PRIVATE] STREAMING TABLE | MATERIALIZED VIEW, and their LIVE spellings.

@@ -11,7 +11,6 @@ from penstock.declare.sql.create import (
     read_create_view,
     with_dataset,
 )
-from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.declare.sql.refusals import (
     CREATIONS_WITHOUT_EFFECT,
     EMPTY_TABLE,
@@ -26,6 +25,7 @@ from penstock.declare.sql.refusals import (
 from penstock.declare.sql.statements import SetParameter, Statement, TableKind, UseSchema, WithoutEffect
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.identifier import split_name
+from penstock.graph.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.graph.sql.placed_text import PlacedText
 
 _MODIFIERS = ("PRIVATE", "TEMPORARY", "TEMP", "STREAMING", "INCREMENTAL", "LIVE")

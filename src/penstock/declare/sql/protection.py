@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.declare.sql.cursor import Cursor, unquoted
 from penstock.graph.protection import ColumnMask, FunctionCall
+from penstock.graph.sql.cursor import Cursor, unquoted
 from penstock.graph.sql.names import quoted
 from penstock.graph.sql.tokens import TokenKind
 

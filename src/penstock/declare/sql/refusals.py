@@ -8,8 +8,8 @@ from typing import NoReturn
 from penstock.declare.declaration import notice_without_effect
 from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
 from penstock.declare.registry import active_registry
-from penstock.declare.sql.cursor import Cursor
 from penstock.errors import DefinitionError, SourceLocation
+from penstock.graph.sql.cursor import Cursor
 
 Why = tuple[str, str]
 """The reason, and the way out; both complete the sentences of UNSUPPORTED_DECLARATION."""

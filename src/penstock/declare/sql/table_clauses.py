@@ -6,10 +6,10 @@ from typing import Any
 
 from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
 from penstock.declare.sql.clauses import Clause, read_clauses
-from penstock.declare.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.declare.sql.protection import read_row_filter
 from penstock.declare.sql.refusals import pass_over_clause, refuse_clause
 from penstock.errors import SourceLocation
+from penstock.graph.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.graph.sql.tokens import TokenKind, string_value
 
 

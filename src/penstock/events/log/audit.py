@@ -47,7 +47,7 @@ class Actor:
     @classmethod
     def of_process(cls) -> Actor:
         """Returns the account that this process runs for, who became it by `sudo`, and where it logged in from."""
-        user, behind = _account(), os.environ.get("SUDO_USER")
+        user, behind = account(), os.environ.get("SUDO_USER")
         named = f"{user} (sudo by {behind})" if user and behind and behind != user else user
         return cls(named, "command line", os.environ.get("SSH_CONNECTION", "").partition(" ")[0] or None)
 
@@ -168,7 +168,8 @@ def _action_lines(storage: Storage) -> Iterator[bytes]:
             return
 
 
-def _account() -> str | None:
+def account() -> str | None:
+    """Returns the name of the account that this process runs for; environment variables do not count."""
     try:
         import pwd
 

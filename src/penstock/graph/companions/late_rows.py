@@ -31,6 +31,13 @@ def late_rows_of(table: Identifier) -> Identifier:
     return replace(table, name=table.name + SUFFIX)
 
 
+def owner_of_late_rows(late_rows: Identifier) -> Identifier | None:
+    """Returns the name of the table whose late rows would be called so; None when none would be."""
+    if not late_rows.name.casefold().endswith(SUFFIX) or len(late_rows.name) == len(SUFFIX):
+        return None
+    return replace(late_rows, name=late_rows.name[: -len(SUFFIX)])
+
+
 def late_rows_path(table_path: str) -> str:
     """Returns where the late rows of the table at `table_path` are stored: the folder beside it."""
     return table_path.rstrip("/") + SUFFIX

@@ -40,7 +40,7 @@ from penstock.spark.writers.checking_writer import CheckingWriter
 from penstock.storage import Storage
 from penstock.storage.checkpoint.one_batch import copy_before
 from penstock.storage.checkpoint.state import state_partitions
-from penstock.storage.delta.table import open_delta_table
+from penstock.storage.delta.table import table_properties
 from penstock.storage.scratch import scratch_folder
 
 
@@ -97,7 +97,7 @@ def replay_batch(
         progress(f"Running batch {batch.number} again")
         replay.run()
         progress("Comparing the rows")
-        hides = stored_protection(open_delta_table(batch.path).metadata().configuration) is not None
+        hides = stored_protection(table_properties(batch.path)) is not None
         difference = replay.compare(0 if hides else limit)
     return ReplayedBatch(difference, f"{folder}/table" if keep else None, hides)
 

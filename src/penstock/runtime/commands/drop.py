@@ -17,7 +17,7 @@ from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
 from penstock.runtime.project.workspace import Workspace, load_files
 from penstock.storage import Storage, StorageLayout, lock_for_command
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, table_properties
 
 
 def drop_dataset(
@@ -70,4 +70,4 @@ def _beside(uri: str) -> list[str]:
     """The quarantine and the late rows of the table at `uri`; a table that only has such a name is another dataset."""
     kinds = {quarantine_path(uri): QUARANTINE, late_rows_path(uri): LATE_ROWS}
     tables = [path for path in kinds if is_delta_table(path)]
-    return [path for path in tables if open_delta_table(path).metadata().configuration.get(DATASET_TYPE) == kinds[path]]
+    return [path for path in tables if table_properties(path).get(DATASET_TYPE) == kinds[path]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -30,8 +30,9 @@ from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.collecting import collect_rows
 from penstock.spark.sql.functions import TableFunctionCall
+from penstock.spark.sql.membership import define_membership, mentions_membership
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.delta.table import open_delta_table
+from penstock.storage.delta.table import table_properties
 
 _EVENT_LOG: Final = "event_log"
 
@@ -84,7 +85,7 @@ def run_sql(
     views: Mapping[str, View] | None = None,
     functions: Mapping[str, Function] | None = None,
     elsewhere: Callable[[], Mapping[Identifier, str]] = dict,
-    tables: set[Identifier] | None = None,
+    found: Callable[[Identifier], None] = lambda _: None,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
@@ -92,11 +93,11 @@ def run_sql(
     declaration, then against Spark's catalog; `event_log` is the
     pipeline's event log, and so is the function of that name, whose argument says on Databricks which
     one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
-    row filter or masks is read through its enforcing view. The names of those that it reads are added to `tables`.
+    row filter or masks is read through its enforcing view. `found` is called with each table before it is read.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
-        PenstockError: what `views` and `functions` raise.
+        PenstockError: what `views`, `functions` and `found` raise.
         StateError: TABLE_PROTECTION_FAILED.
     """
     say = progress or (lambda _: None)
@@ -110,13 +111,15 @@ def run_sql(
             config.schema,
             lambda: workspace.define_functions(say),
             cache(elsewhere),
-            set() if tables is None else tables,
+            cache(found),
         ),
         workspace.settings(persist=False),
         lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
         dataset=None,
         functions={**(functions or {}), _EVENT_LOG: lambda _: events},
     )
+    if mentions_membership([statement]):
+        define_membership(workspace.spark, config.access.roles)
     for name, view in (views or {}).items():
         if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
             workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
@@ -150,21 +153,21 @@ class ReaderCatalog:
     """Answers reads with the tables of the storage, and with those that lie `elsewhere`, looked up once.
 
     `define_functions` makes the functions known that filters and masks call; it is called before the
-    first protected table is read.
+    first protected table is read. `found` is called with each table that is there, before it is read.
     """
 
     layout: StorageLayout
     default_schema: str
     define_functions: Callable[[], None]
     elsewhere: Callable[[], Mapping[Identifier, str]] = dict
-    found: set[Identifier] = field(default_factory=set)
-    """Those that were looked up and are there."""
+    found: Callable[[Identifier], None] = lambda _: None
 
     def find(self, name: str) -> Identifier | None:
         """Returns the protected table of that name; others are left to `stored`."""
         identifier = Identifier.parse(name, default_schema=self.default_schema)
         path = self._place(identifier)
-        return identifier if path is not None and _protection(identifier, path) is not None else None
+        is_protected = path is not None and _protection(identifier, table_properties(path)) is not None
+        return identifier if is_protected else None
 
     def is_view(self, name: str) -> bool:
         """A reader knows no views of the pipeline."""
@@ -177,7 +180,7 @@ class ReaderCatalog:
     def _place(self, identifier: Identifier) -> str | None:
         path = self.elsewhere().get(identifier) or stored_table(self.layout, identifier)
         if path is not None:
-            self.found.add(identifier)
+            self.found(identifier)
         return path
 
     def open(
@@ -192,18 +195,20 @@ class ReaderCatalog:
         assert path is not None, "find() says so"
         reader = evaluation.spark.readStream if streaming else evaluation.spark.read
         frame = reader.format("delta").options(**options).load(path)
-        return for_readers(frame, identifier, path, self.define_functions)
+        return for_readers(frame, identifier, table_properties(path), self.define_functions)
 
 
-def for_readers(frame: DataFrame, identifier: Identifier, path: str, define_functions: Callable[[], None]) -> DataFrame:
-    """Returns what readers see of `frame`, a version of the table at `path` that was opened before.
+def for_readers(
+    frame: DataFrame, identifier: Identifier, properties: Mapping[str, str], define_functions: Callable[[], None]
+) -> DataFrame:
+    """Returns what readers see of `frame`, a version of a table that was opened before its `properties` were read.
 
-    The protection is that of now. `define_functions` makes the functions known that filters and masks call.
+    `define_functions` makes the functions known that filters and masks call.
 
     Raises:
         StateError: TABLE_PROTECTION_FAILED when it cannot be enforced.
     """
-    protection = _protection(identifier, path)
+    protection = _protection(identifier, properties)
     if protection is None:
         return frame
     define_functions()
@@ -215,8 +220,8 @@ def for_readers(frame: DataFrame, identifier: Identifier, path: str, define_func
         ) from error
 
 
-def _protection(identifier: Identifier, path: str) -> Protection | None:
+def _protection(identifier: Identifier, properties: Mapping[str, str]) -> Protection | None:
     try:
-        return stored_protection(open_delta_table(path).metadata().configuration)
+        return stored_protection(properties)
     except ValueError as error:
         raise StateError("TABLE_PROTECTION_FAILED", dataset=str(identifier), name=identifier, reason=error) from error

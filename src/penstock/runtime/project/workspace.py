@@ -39,6 +39,7 @@ from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session
 from penstock.spark.session.snapshot_partitions import fit_snapshot_partitions
+from penstock.spark.sql.membership import define_membership, mentions_membership
 from penstock.storage import StorageLayout
 from penstock.storage.maintenance_records import read_maintenance
 
@@ -193,6 +194,8 @@ class Workspace:
         files = config.source_files()
         later = {key: value for key, value in config.configuration.items() if key not in config.spark_conf}
         progress(f"Reading {len(files)} file{'s' if len(files) != 1 else ''}")
+        if mentions_membership(file.read_text(encoding="utf-8", errors="replace") for file in files if file.is_file()):
+            define_membership(self.spark, config.access.roles)
         reads = Evaluation(
             self.spark,
             module_catalog(self.shared, config.schema),

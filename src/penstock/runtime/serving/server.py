@@ -13,12 +13,14 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from penstock.access.store import access_of
 from penstock.config import PipelineConfig
 from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.authority import is_loopback
 from penstock.errors import ConfigError, PenstockError, StateError, first_line, render
 from penstock.graph.identifier import Identifier
 from penstock.runtime.project.workspace import Workspace
+from penstock.runtime.serving.access import ServedAccess
 from penstock.runtime.serving.health import HealthPage
 from penstock.runtime.serving.tables import ServedTables
 from penstock.runtime.serving.users import Users
@@ -26,6 +28,9 @@ from penstock.spark.sql.endpoint import PASSWORDS, READ_ONLY_EXTENSION, SqlEndpo
 
 Record = Callable[[str, str, list[str], int], None]
 """Records a read: the user, the statement, the tables and the rows. Raises READ_NOT_RECORDED."""
+
+Refused = Callable[[str, str, str], None]
+"""Records that a read was refused: the user, the table and the condition."""
 
 _OF_ANOTHER_SERVER: Final = (
     "HIVE_SERVER2_THRIFT_BIND_HOST",
@@ -81,6 +86,7 @@ class Server:
     endpoint: SqlEndpoint
     tables: ServedTables
     users: Users
+    access: ServedAccess
     report: Callable[[str], None]
     started: float
     health: HealthPage | None = None
@@ -96,12 +102,13 @@ class Server:
         }
 
     def run(self, stop: threading.Event) -> None:
-        """Follows the tables and the users until `stop`, then ends."""
+        """Follows the users, the grants and the tables until `stop`, then ends."""
         next_tables = time.monotonic() + _TABLES_EVERY
         try:
             while not stop.wait(_USERS_EVERY):
                 self._follow(self._revoke)
                 if time.monotonic() >= next_tables:
+                    self._follow(self._restrict)
                     self._follow(self.tables.refresh)
                     next_tables = time.monotonic() + _TABLES_EVERY
         finally:
@@ -113,6 +120,12 @@ class Server:
         for user in self.users.refresh():
             ended = self.endpoint.cancel(user, "SQL_USER_REVOKED")
             self.report(f"{user} may no longer ask, or has another password; running queries ended: {ended}")
+
+    def _restrict(self) -> None:
+        for user in self.access.refresh(set(self.endpoint.running()), self.tables.identifiers()):
+            ended = self.endpoint.cancel(user, "SQL_GRANT_REVOKED")
+            self.report(f"A grant or a role of {user} was taken away; running queries ended: {ended}")
+        self.tables.use_roles(self.access.roles)
 
     def _follow(self, work: Callable[[], None]) -> None:
         try:
@@ -129,11 +142,19 @@ class _Answers:
 
     tables: ServedTables
     users: Users
+    access: ServedAccess
     on_record: Record
+    on_refused: Refused
     limits: ServeSettings
     report: Callable[[str], None]
 
-    def open(self, schema: str, name: str) -> DataFrame | None:
+    def open(self, user: str, schema: str, name: str) -> DataFrame | None:
+        table = Identifier(schema, name)
+        try:
+            self.access.check(user, table)
+        except StateError as refused:
+            self.on_refused(user, str(table), refused.condition)
+            raise
         return self.tables.open(schema, name)
 
     def admit(self, user: str) -> None:
@@ -167,6 +188,7 @@ def start_server(
     progress: Callable[[str], None],
     report: Callable[[str], None],
     record: Record,
+    refused: Refused,
     elsewhere: Mapping[Identifier, str],
     users: Callable[[], PipelineConfig],
 ) -> Server:
@@ -179,9 +201,12 @@ def start_server(
     workspace = Workspace.open(config, progress)
     known = Users(lambda: users().serve.users, declared=bool(serve.users))
     known.refresh()
+    access = ServedAccess(lambda: access_of(replace(config, access=users().access)), verified=bool(serve.users))
+    access.refresh()
     tables = ServedTables(workspace, elsewhere, report)
+    tables.use_roles(access.roles)
     tables.refresh()
-    answers = _Answers(tables, known, record, serve, report)
+    answers = _Answers(tables, known, access, record, refused, serve, report)
     endpoint = SqlEndpoint.start(
         workspace.spark,
         answers,
@@ -189,7 +214,7 @@ def start_server(
         row_limit=serve.row_limit,
         query_timeout=math.ceil(serve.query_timeout),
     )
-    server = Server(endpoint, tables, known, report, time.time())
+    server = Server(endpoint, tables, known, access, report, time.time())
     if serve.health_port is not None:
         server.health = HealthPage(serve.health_port, server.state)
     return server

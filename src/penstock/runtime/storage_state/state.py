@@ -18,19 +18,19 @@ from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import MaterializedView, StreamingTable
 from penstock.graph.identifier import Identifier
-from penstock.graph.protection import MASKS, ROW_FILTER
+from penstock.graph.protection import is_restricted
 from penstock.graph.resolved import ResolvedGraph
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import StreamDefinition
 from penstock.plan.refresh import recorded_inputs
-from penstock.plan.state import PIPELINE, PRIVATE, RefreshRecord, StateSnapshot, TableState
+from penstock.plan.state import PIPELINE, RefreshRecord, StateSnapshot, TableState
 from penstock.runtime.storage_state.checkpoint_checks import CheckpointChecks
 from penstock.runtime.storage_state.refresh_notes import last_refresh, versions_of
 from penstock.runtime.storage_state.stream_notes import is_started, known_definition
 from penstock.spark.evaluation import EvaluationSettings, table_path
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.checkpoint.folder import numbers_in
-from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table
+from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table, table_properties
 from penstock.storage.layout import dataset_name
 
 
@@ -188,7 +188,7 @@ def _undeclared(layout: StorageLayout, paths: Mapping[Identifier, str], pipeline
         if path in declared or identifier in paths or not is_delta_table(path):
             continue
         with suppress(DeltaError):  # a table that no run writes any more stops no run
-            if open_delta_table(path).metadata().configuration.get(PIPELINE) == pipeline:
+            if table_properties(path).get(PIPELINE) == pipeline:
                 yield identifier
 
 
@@ -205,8 +205,7 @@ def is_private(path: str) -> bool:
 
     One with a row filter or masks is: other pipelines would store what they keep from readers.
     """
-    properties = open_delta_table(path).metadata().configuration
-    return properties.get(PRIVATE) == "true" or bool(properties.get(ROW_FILTER) or properties.get(MASKS))
+    return is_restricted(table_properties(path))
 
 
 def once_transaction(pipeline: str, target: Identifier, flow: str, generation: int) -> str:

@@ -24,8 +24,8 @@ _THRIFT: Final = "org.apache.hive.service.cli.thrift.ThriftCLIService"
 class Answers(Protocol):
     """What the endpoint asks: about tables, users and limits. A refusal is a PenstockError."""
 
-    def open(self, schema: str, name: str) -> DataFrame | None:
-        """Returns what readers see of a table in its newest version, None if none of that name is served."""
+    def open(self, user: str, schema: str, name: str) -> DataFrame | None:
+        """Returns what `user` sees of a table in its newest version, None if none of that name is served."""
         ...
 
     def admit(self, user: str) -> None:
@@ -110,10 +110,10 @@ class _Door:
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
-    def open(self, schema: str, table: str) -> Any:
+    def open(self, user: str, schema: str, table: str) -> Any:
         """Returns a Java Dataset, None, or the text of an error."""
         found: list[DataFrame | None] = []
-        text = _text_of_refusal(lambda: found.append(self._answers.open(schema, table)))
+        text = _text_of_refusal(lambda: found.append(self._answers.open(user, schema, table)))
         if text is not None:
             return text
         return None if found[0] is None else found[0]._jdf

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import StateError, first_line
-from penstock.storage.filesystem import Storage
+from penstock.storage.delta.commits import commit_version
+from penstock.storage.filesystem import Storage, StoredFile
 from penstock.storage.stores.errors import object_store_error
 from penstock.storage.stores.stores import store_of
 
@@ -30,6 +31,21 @@ def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
 
     with _reaching(uri):
         return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+
+
+def table_properties(uri: str) -> dict[str, str]:
+    """Returns the properties of the newest version of a table.
+
+    Raises:
+        DeltaError, OSError, ValueError, ConfigError, ExternalError: as for `open_delta_table`.
+    """
+    return open_delta_table(uri).metadata().configuration
+
+
+def newest_commit(uri: str) -> StoredFile | None:
+    """Returns the file of a table's newest commit, without reading it; None where there is none."""
+    commits = (file for file in Storage(uri).list("_delta_log") if commit_version(file.name) is not None)
+    return max(commits, key=lambda file: file.name, default=None)
 
 
 def storage_options(uri: str) -> dict[str, str] | None:

@@ -155,6 +155,40 @@ def dagster(
     note(f"Next:\n  dagster dev -f {shlex.quote(folder)}/{file.path}")
 
 
+@project_command()
+def policy(
+    *,
+    config: Project,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Write policies of the object store: for each role with a grant, the right to read the files of its tables.
+
+    Tables with a row filter or masks, and private ones, are left out: files show everything. Type it again after a
+    change of grants, or a new table.
+    """
+    from penstock.access.store import access_of
+    from penstock.deploy.policies import policies
+    from penstock.observe.log.followed_log import read_definitions
+    from penstock.observe.stored.tables import list_tables, may_be_read_whole
+
+    access = access_of(config)
+    stored = list_tables(config.storage, read_definitions(config.storage))
+    readable = [table for table in stored if may_be_read_whole(table)]
+    roles = {principal for principals in access.grants.by_securable.values() for principal in principals}
+    files = policies(
+        config.storage,
+        {role: [table.uri for table in readable if access.allows_role(role, table.identifier)] for role in roles},
+    )
+    if left := [str(table.identifier) for table in stored if table not in readable]:
+        note(f"Left out, because files show all rows and values: {', '.join(left)}")
+    if not files:
+        note("There are no grants: penstock sql 'GRANT SELECT ON TABLE orders TO analysts'")
+        return
+    _write(files, output or config.directory / "deploy" / "policies", force=force)
+    note("Next: docs/how-to/grants.md#policies-of-the-store")
+
+
 def _deployment(config: PipelineConfig, typed: Typed, every: str = "1 hour", *, continuous: bool = False) -> Deployment:
     from penstock.config.values.interval import parse_interval
     from penstock.deploy.deployment import Deployment

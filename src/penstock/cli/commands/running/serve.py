@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import record_served_read
 from penstock.cli.screen.console import note, progress_lines, say
 from penstock.cli.stopping import StopRequests
 
@@ -54,7 +54,10 @@ def serve(
 
     def record(user: str, statement: str, tables: list[str], rows: int) -> None:
         actor = Actor(user or None, "SQL endpoint")
-        record_read(config, "serve", tables, rows, {"statement": statement}, by=actor)
+        record_served_read(config, actor, tables, rows, {"statement": statement})
+
+    def refused(user: str, table: str, condition: str) -> None:
+        record_served_read(config, Actor(user or None, "SQL endpoint"), [table], 0, {"refused": condition})
 
     with StopRequests(lambda _: note("Stopping the SQL endpoint."), timeout=config.stop_timeout) as requests:
         server = start_server(
@@ -62,6 +65,7 @@ def serve(
             progress=progress_lines(),
             report=note,
             record=record,
+            refused=refused,
             elsewhere=external_tables(config.storage),
             users=lambda: load_project(config.directory, environment=config.environment),
         )

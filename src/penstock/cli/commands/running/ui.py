@@ -45,6 +45,14 @@ def ui(
     allow_actions: Annotated[
         bool, typer.Option("--allow-actions", help="Let pages stop and start runs; needs a token.")
     ] = False,
+    user_header: Annotated[
+        str | None,
+        typer.Option(
+            "--user-header",
+            metavar="NAME",
+            help="The header in which a proxy that sends the token names the user, for grants; needs a token.",
+        ),
+    ] = None,
     prices: Annotated[
         Path | None,
         typer.Option(
@@ -77,6 +85,7 @@ def ui(
         key=key,
         allowed_hosts=allowed_hosts or (),
         run_command=[sys.executable, "-m", "penstock.cli", "run", str(directory), *options] if allow_actions else None,
+        user_header=user_header,
     )
     try:
         serve(

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock.cli.grants import about_grants
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import check_read, record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from penstock.config import PipelineConfig
     from penstock.graph.identifier import Identifier
 
@@ -40,10 +43,19 @@ def sql(
 
     In Spark, the view event_log is the event log. The view cloud_files_state tells what became of each source file,
     and cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
-    query over a large table.
+    query over a large table. GRANT, REVOKE and SHOW GRANTS say who may read which tables, and start no Spark.
     """
+    if (answer := about_grants(config, statement)) is not None:
+        if answer[0] or as_json:
+            print_rows(*answer, as_json=as_json)
+        return
     tables: set[Identifier] = set()
-    columns, rows = (_by_duckdb if engine is Engine.DUCKDB else _by_spark)(config, statement, tables)
+
+    def found(table: Identifier) -> None:
+        check_read(config, "sql", [table], {"statement": statement})  # before the query's errors can name values
+        tables.add(table)
+
+    columns, rows = (_by_duckdb if engine is Engine.DUCKDB else _by_spark)(config, statement, found)
     record_read(config, "sql", tables, len(rows), {"statement": statement})
     print_rows(columns, rows, as_json=as_json)
     if not as_json:
@@ -51,7 +63,7 @@ def sql(
 
 
 def _by_spark(
-    config: PipelineConfig, statement: str, tables: set[Identifier]
+    config: PipelineConfig, statement: str, found: Callable[[Identifier], None]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     enter(config)
     from penstock.cli.file_state import CLOUD_FILES_STATE, FileState
@@ -67,12 +79,12 @@ def _by_spark(
             views={CLOUD_FILES_STATE: files.view()},
             functions={CLOUD_FILES_STATE: files.function()},
             elsewhere=lambda: external_tables(config.storage),
-            tables=tables,
+            found=found,
         )
 
 
 def _by_duckdb(
-    config: PipelineConfig, statement: str, tables: set[Identifier]
+    config: PipelineConfig, statement: str, found: Callable[[Identifier], None]
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     from penstock.observe.log.followed_log import read_definitions
     from penstock.observe.stored.duckdb_query import query_by_duckdb
@@ -81,8 +93,8 @@ def _by_duckdb(
     definitions = list(read_definitions(config.storage))
 
     def find(name: str) -> StoredTable:
-        found = find_table(config.storage, name, default_schema=config.schema, events=definitions)
-        tables.add(found.identifier)
-        return found
+        table = find_table(config.storage, name, default_schema=config.schema, events=definitions)
+        found(table.identifier)
+        return table
 
     return query_by_duckdb(statement, find)

@@ -15,23 +15,24 @@ from penstock.cli.screen.console import note, plural, print_json, print_table, s
 from penstock.errors import StateError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from penstock.events.log.audit import RecordedAction
 
 
 class Kind(Enum):
-    """What to list: what changes the pipeline, or what shows rows."""
+    """What to list: what changes the pipeline, what shows rows, or who was granted what."""
 
     ACTIONS = "actions"
     READS = "reads"
+    GRANTS = "grants"
 
 
 @project_command(scripts=True)
 def audit(
     *,
     config: Project,
-    only: Annotated[Kind | None, typer.Option("--only", help="List only actions, or only reads.")] = None,
+    only: Annotated[Kind | None, typer.Option("--only", help="List only actions, reads, or grants.")] = None,
     user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="List only those of this account.")] = None,
     table: Annotated[
         str | None, typer.Option("--table", metavar="TABLE", help="List only those of this table.")
@@ -61,37 +62,41 @@ def audit(
     the hashes that are printed elsewhere, and give them with --expect: then it is also noticed when the newest are
     gone. The whole record is checked, whatever is listed.
     """
+    from penstock.access.store import recorded_grants
     from penstock.events.log.audit import recorded_actions
     from penstock.events.log.reads import recorded_reads, sealing
 
     reads = list(recorded_reads(config.storage))
     actions = sealing(list(recorded_actions(config.storage)), reads)
-    wrong = [*(_words(each, "action") for each in actions if each.tampering is not None)]
-    wrong += [_words(each, "read") for each in reads if each.tampering is not None]
-    known = {each.hash for each in (*actions, *reads)}
+    record = {Kind.ACTIONS: actions, Kind.READS: reads, Kind.GRANTS: list(recorded_grants(config.storage))}
+    wrong = [
+        _words(each, _noun(kind)) for kind, entries in record.items() for each in entries if each.tampering is not None
+    ]
+    known = {each.hash for entries in record.values() for each in entries}
     wrong += [
-        f"no action or read has the hash {each}: the newest ones were taken out, or all of them replaced"
+        f"no action, read or grant has the hash {each}: the newest ones were taken out, or all of them replaced"
         for each in expect or ()
         if each.strip().lower() not in known
     ]
     broken = StateError("AUDIT_CHAIN_BROKEN", storage=config.storage, wrong="; ".join(wrong)) if wrong else None
-    hashes = _newest(actions), _newest(reads)
+    hashes = {kind: _newest(entries) for kind, entries in record.items()}
     wanted = _wanted(user, table, since)
-    listed = [each for each in actions if only is not Kind.READS and wanted(each)]
-    listed_reads = [each for each in reads if only is not Kind.ACTIONS and wanted(each)]
+    listed = {
+        kind: [each for each in entries if only in {None, kind} and wanted(each)] for kind, entries in record.items()
+    }
     if as_json:
         print_json(
             {
-                "actions": [_document(each) for each in listed],
-                "reads": [_document(each) for each in listed_reads],
-                "hash": hashes[0],
-                "hash_of_reads": hashes[1],
+                **{kind.value: [_document(each) for each in entries] for kind, entries in listed.items()},
+                "hash": hashes[Kind.ACTIONS],
+                "hash_of_reads": hashes[Kind.READS],
+                "hash_of_grants": hashes[Kind.GRANTS],
                 "errors": [] if broken is None else [broken.to_json()],
             }
         )
-    elif listed or listed_reads:
+    elif any(listed.values()):
         headings = ("when", "who", "where", "what", "of", "")
-        rows = [_row(each) for each in sorted((*listed, *listed_reads), key=_moment)]
+        rows = [_row(each) for each in sorted((each for entries in listed.values() for each in entries), key=_moment)]
         print_table([(heading, False) for heading in headings], rows)
     if broken is not None:
         from penstock.errors import render
@@ -99,18 +104,22 @@ def audit(
         note(render(broken))
         raise typer.Exit(broken.exit_code)
     if not as_json:
-        say(_summary(len(actions), len(reads), *hashes))
+        say(_summary({kind: len(entries) for kind, entries in record.items()}, hashes))
 
 
-def _summary(actions: int, reads: int, of_actions: str | None, of_reads: str | None) -> str:
-    if of_reads is None:
-        return (
-            f"{plural(actions, 'action')}, none changed. Hash of the newest: {of_actions}"
-            if of_actions
-            else "No action yet."
-        )
-    counts = f"{plural(actions, 'action')} and {plural(reads, 'read')}, none changed. Hash of the newest"
-    return f"{counts} action: {of_actions}, read: {of_reads}" if of_actions else f"{counts} read: {of_reads}"
+def _summary(counts: Mapping[Kind, int], hashes: Mapping[Kind, str | None]) -> str:
+    found = [kind for kind in Kind if hashes[kind] is not None]
+    if not found:
+        return "No action yet."
+    if found == [Kind.ACTIONS]:
+        return f"{plural(counts[Kind.ACTIONS], 'action')}, none changed. Hash of the newest: {hashes[Kind.ACTIONS]}"
+    numbers = [plural(counts[kind], _noun(kind)) for kind in Kind if kind in found or kind is Kind.ACTIONS]
+    newest = ", ".join(f"{_noun(kind)}: {hashes[kind]}" for kind in found)
+    return f"{', '.join(numbers[:-1])} and {numbers[-1]}, none changed. Hash of the newest {newest}"
+
+
+def _noun(kind: Kind) -> str:
+    return kind.value.removesuffix("s")
 
 
 def _wanted(user: str | None, table: str | None, since: datetime | None) -> Callable[[RecordedAction], bool]:
@@ -168,13 +177,19 @@ def _row(entry: RecordedAction) -> tuple[str, ...]:
 
 
 def _what(details: dict[str, Any]) -> str:
+    from penstock.access.store import GRANT, REVOKE
     from penstock.events.log.reads import READ
 
     action, arguments = str(details.get("action") or "?"), details.get("arguments") or {}
+    if action in {GRANT, REVOKE}:
+        towards = "to" if action == GRANT else "from"
+        on, principal = arguments.get("on"), arguments.get("principal")
+        return f"{action.lower()} {arguments.get('privilege')} on {on} {towards} {principal}"
     if action != READ:
         return action.lower().replace("_", " ")
     words = (arguments.get("command"), arguments.get("statement") or arguments.get("filter"))
-    return f"read {plural(arguments.get('rows') or 0, 'row')}: {' '.join(str(each) for each in words if each)}"
+    did = "refused" if arguments.get("refused") else f"read {plural(arguments.get('rows') or 0, 'row')}"
+    return f"{did}: {' '.join(str(each) for each in words if each)}"
 
 
 def _tables(entry: RecordedAction) -> list[str]:

@@ -38,7 +38,7 @@ from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.logs import DamagedFile
 from penstock.storage.checkpoint.one_batch import copy_reads_of
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import is_delta_table, table_properties
 from penstock.storage.scratch import scratch_folder
 
 _UNREPORTED_BATCHES = 20
@@ -216,7 +216,7 @@ class LateRowRecorder:
         graph = self._services.graph
         taken = table in graph.tables or table in graph.views
         if not taken and is_delta_table(path):
-            taken = open_delta_table(path).metadata().configuration.get(DATASET_TYPE) != names.LATE_ROWS
+            taken = table_properties(path).get(DATASET_TYPE) != names.LATE_ROWS
         if taken:
             raise LateRowsUnknown(f"{table} is another table")
 
