@@ -228,6 +228,9 @@ def test_a_wrong_password_is_refused_and_reported(endpoint: _Endpoint) -> None:
         with pytest.raises((TTransportException, OperationalError)):
             endpoint.connect(user, password)
     assert any("[SQL_LOGIN_FAILED]" in line and "nobody" in line for line in endpoint.stderr)
+    document = json.loads(own_process("audit", endpoint.folder, "--json").expect(0).stdout)
+    failed = [each["user_name"] for each in document["reads"] if each["arguments"].get("refused") == "SQL_LOGIN_FAILED"]
+    assert failed == ["ada", "nobody"], "an empty password does not get that far"
 
 
 def test_metadata_calls_of_odbc_drivers_find_tables_by_schema(endpoint: _Endpoint) -> None:

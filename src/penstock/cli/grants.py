@@ -66,7 +66,7 @@ def _stored(config: PipelineConfig, on: Securable) -> Securable:
 
     if on.table is None:
         return on
-    name = Identifier(str(on.schema), on.table, on.catalog).sql
+    name = str(Identifier(str(on.schema), on.table, on.catalog))
     found = find_table(config.storage, name, default_schema=config.schema, events=read_definitions(config.storage))
     return Securable.of_table(found.identifier)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,6 +16,7 @@ from penstock.config import load_project
 from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError, PenstockError, StateError
+from penstock.runtime.serving import users as module
 from penstock.runtime.serving.server import check_settings, with_endpoint
 from penstock.runtime.serving.users import Users, hash_password, is_password
 
@@ -44,6 +48,33 @@ def test_passwords_are_hashes_or_references(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             users.check(user, password)
         assert (caught.value.condition, caught.value.facts["user"]) == ("SQL_LOGIN_FAILED", user)
+
+
+def test_a_guesser_has_a_try_a_second_and_the_owner_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[str] = []
+    first_pauses, let_go = threading.Event(), threading.Event()
+
+    def pause(_: float) -> None:
+        pauses.append(threading.current_thread().name)
+        first_pauses.set()
+        assert let_go.wait(30)
+
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=pause))
+    users = _users({"ada": hash_password("a"), "bob": hash_password("b")})
+
+    def guess(user: str) -> None:
+        with pytest.raises(ConfigError):
+            users.check(user, "wrong")
+
+    with ThreadPoolExecutor(4) as pool:
+        guesses = [pool.submit(guess, "ada") for _ in range(4)]
+        assert first_pauses.wait(30)
+        users.check("ada", "a")
+        users.check("bob", "b")
+        assert len(pauses) == 1, "the others wait for the first one's second"
+        assert not any(each.done() for each in guesses)
+        let_go.set()
+    assert len(pauses) == 4
 
 
 def test_a_password_in_the_file_is_refused_and_not_repeated(tmp_path: Path) -> None:

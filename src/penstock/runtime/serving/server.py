@@ -29,8 +29,8 @@ from penstock.spark.sql.endpoint import PASSWORDS, READ_ONLY_EXTENSION, SqlEndpo
 Record = Callable[[str, str, list[str], int], None]
 """Records a read: the user, the statement, the tables and the rows. Raises READ_NOT_RECORDED."""
 
-Refused = Callable[[str, str, str], None]
-"""Records that a read was refused: the user, the table and the condition."""
+Refused = Callable[[str, list[str], str], None]
+"""Records that a read or a login was refused: the user, the tables and the condition."""
 
 _OF_ANOTHER_SERVER: Final = (
     "HIVE_SERVER2_THRIFT_BIND_HOST",
@@ -153,7 +153,7 @@ class _Answers:
         try:
             self.access.check(user, table)
         except StateError as refused:
-            self.on_refused(user, str(table), refused.condition)
+            self.on_refused(user, [str(table)], refused.condition)
             raise
         return self.tables.open(schema, name)
 
@@ -168,6 +168,7 @@ class _Answers:
             self.users.check(user, password)
         except PenstockError as error:
             self.report(render(error))
+            self.on_refused(user, [], error.condition)
             raise
 
     def refusal(self, condition: str, subject: str) -> PenstockError:

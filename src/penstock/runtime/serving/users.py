@@ -6,6 +6,8 @@ import hashlib
 import hmac
 import secrets
 import threading
+import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,6 +20,10 @@ _N: Final = 1 << 14
 _R: Final = 8
 _P: Final = 1
 _MEMORY: Final = 64 << 20
+_HASHED_AT_ONCE: Final = 2
+"""Each takes 16 MB and a twentieth of a second of a core."""
+
+_WRONG_PAUSE: Final = 1.0
 _NO_PASSWORD: Final = "scrypt:16384:8:1:" + "0" * 32 + ":" + "0" * 64
 
 
@@ -57,6 +63,9 @@ class Users:
     declared: bool
     _users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _hashing: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_HASHED_AT_ONCE))
+    _pauses: defaultdict[str, threading.Lock] = field(default_factory=lambda: defaultdict(threading.Lock))
+    """Of each user whose password was wrong; of all names that are no user's, one."""
 
     def refresh(self) -> set[str]:
         """Reads the users again; returns those that are no longer there, or have another password.
@@ -72,7 +81,11 @@ class Users:
         return {name for name, password in before.items() if users.get(name) != password}
 
     def check(self, user: str, password: str) -> None:
-        """Raises SQL_LOGIN_FAILED unless the password is that of the user."""
+        """Raises SQL_LOGIN_FAILED unless the password is that of the user.
+
+        A wrong one is answered after a second, and those for one user one after the other: a guesser has a try a
+        second, and the right password does not wait behind the wrong ones.
+        """
         if not self.declared:
             return
         stored = self._users.get(user)
@@ -80,7 +93,11 @@ class Users:
             secret = stored.resolve() if isinstance(stored, SecretReference) else stored or _NO_PASSWORD
         except ConfigError:
             secret = _NO_PASSWORD
-        if not is_password(password, secret) or stored is None:
+        with self._hashing:
+            is_right = is_password(password, secret) and stored is not None
+        if not is_right:
+            with self._pauses[user if stored is not None else ""]:
+                time.sleep(_WRONG_PAUSE)
             raise ConfigError("SQL_LOGIN_FAILED", user=user)
 
     def admit(self, user: str) -> None:

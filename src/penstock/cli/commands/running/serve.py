@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,6 +11,9 @@ from penstock.cli.project import Project, enter, project_command
 from penstock.cli.recorded_reads import record_served_read
 from penstock.cli.screen.console import note, progress_lines, say
 from penstock.cli.stopping import StopRequests
+
+_LONGEST: Final = 120
+"""Characters of a name that is recorded although nobody has it."""
 
 
 def _print_hash(wanted: bool) -> None:
@@ -56,8 +59,8 @@ def serve(
         actor = Actor(user or None, "SQL endpoint")
         record_served_read(config, actor, tables, rows, {"statement": statement})
 
-    def refused(user: str, table: str, condition: str) -> None:
-        record_served_read(config, Actor(user or None, "SQL endpoint"), [table], 0, {"refused": condition})
+    def refused(user: str, tables: list[str], condition: str) -> None:
+        record_served_read(config, Actor(user[:_LONGEST] or None, "SQL endpoint"), tables, 0, {"refused": condition})
 
     with StopRequests(lambda _: note("Stopping the SQL endpoint."), timeout=config.stop_timeout) as requests:
         server = start_server(
