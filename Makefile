@@ -29,13 +29,13 @@ demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
 test: $(STAMP) ## Run the tests, as CI does (FULL=1 for the slow ones too)
-	@# A suite with a JVM waits for a third of its time, so two sessions and the suites with servers run beside each
-	@# other; these print at the end.
-	@log=$$(mktemp); \
-	$(MAKE) --no-print-directory --keep-going $(BESIDE) test-integration test-faults $(AFTER) >"$$log" 2>&1 & \
-	beside=$$!; \
-	$(MAKE) --no-print-directory --keep-going test-unit test-spark test-browser SESSIONS=2; code=$$?; \
-	wait $$beside || code=1; cat "$$log"; rm -f "$$log"; exit $$code
+	@# Suites with servers, kills and a browser wait for much of their time, so two lanes of them run beside the suites
+	@# that keep two processes busy to the last test; what the lanes print comes at the end.
+	@logs=$$(mktemp -d); make="$(MAKE) --no-print-directory --keep-going"; \
+	$$make $(BESIDE) test-integration >"$$logs/1" 2>&1 & servers=$$!; \
+	$$make test-faults test-browser $(AFTER) >"$$logs/2" 2>&1 & faults=$$!; \
+	$$make test-unit test-spark SESSIONS=2; code=$$?; \
+	wait $$servers || code=1; wait $$faults || code=1; cat "$$logs"/*; rm -r "$$logs"; exit $$code
 
 check: $(STAMP) ## What CI runs: format, lint, types, layers, then all tests and the small benchmarks
 	@$(BIN)/ruff format --check .

@@ -16,6 +16,8 @@ from tests.unity_server import UnityServer
 
 from penstock.spark.session.setup.jars import ensure_jars
 
+pytestmark = pytest.mark.usefixtures("one_process")
+
 _PIPELINE = """
 import dlt
 
