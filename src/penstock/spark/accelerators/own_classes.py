@@ -7,7 +7,7 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 `cluster`: the executors of a cluster.
 
-- `SharedStorage`: lets no executor work that does not see the storage on a local path.
+- `SharedStorage`: lets no executor work that does not see the storage, or a table, on a local path.
 
 `delta`: the streaming sink and the log of a Delta table.
 
@@ -82,6 +82,9 @@ GCS_LOG_STORE = "penstock.objectstore.ConditionalCreateLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 SHARED_STORAGE = "penstock.cluster.SharedStorage"
 SHARED_STORAGE_FOLDER = "spark.penstock.storage"
+SHARED_TABLE_FOLDER = "spark.penstock.table"
+"""A setting of the session, and a local property of jobs: URIs of folders that executors have to see."""
+
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 
 
