@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from penstock.spark.failures.clients import object_store_failure
+from penstock.spark.failures.translate import translate_failure
 
 S3A = "org.apache.hadoop.fs.s3a."
 MISSING = "java.lang.ClassNotFoundException"
@@ -168,3 +169,10 @@ def test_failures_of_azure_and_google(causes: list[tuple[str, str]], condition: 
 )
 def test_other_failures_are_left_to_others(cause: tuple[str, str]) -> None:
     assert object_store_failure([cause]) is None
+
+
+def test_a_failure_of_delta_rs_within_a_flow_is_the_stores() -> None:
+    said = "Kernel error -> Generic S3 error\n  ↳ <Error><Code>ExpiredToken</Code><Message>It is old.</Message></Error>"
+    error = translate_failure(ValueError(said), dataset="orders", flow="orders")
+    assert (error.condition, error.dataset) == ("OBJECT_STORE_CREDENTIALS_EXPIRED", "orders")
+    assert error.facts["detail"] == "orders: It is old. (ExpiredToken)"

@@ -24,6 +24,7 @@ from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import CreateTable, RunStreamingFlow, UpdatePlan
 from penstock.plan.state import RecordedBatch, StateSnapshot
+from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.services import FlowQueries, FlowQuery
 from penstock.runtime.flows.targets import stream_writer
 from penstock.runtime.project.workspace import Progress, Workspace
@@ -86,19 +87,19 @@ def replay_batch(
         StateError: REPLAY_NOT_POSSIBLE, REPLAY_SOURCE_LOST.
         PenstockError: the batch fails; with the same code it might have then.
     """
-    workspace = Workspace.open(config, progress, spark=spark, short=True, data=data)
-    graph = workspace.resolve(progress, persist=False)
-    flow = _flow(graph, batch)
-    name = f"{batch.dataset.name}-batch-{batch.number}"
-    with scratch_folder(Storage(config.storage), name, keep=keep) as folder:
-        replay = _Replay(workspace, graph, flow, batch, f"{folder}/table", f"{folder}/checkpoint/0")
-        progress(f"Copying the checkpoint of {batch.label} as it was before batch {batch.number}")
-        replay.copy_checkpoint()
-        progress(f"Running batch {batch.number} again")
-        replay.run()
-        progress("Comparing the rows")
-        hides = stored_protection(table_properties(batch.path)) is not None
-        difference = replay.compare(0 if hides else limit)
+    with watched_workspace(config, progress, spark=spark, data=data) as workspace:
+        graph = workspace.resolve(progress, persist=False)
+        flow = _flow(graph, batch)
+        name = f"{batch.dataset.name}-batch-{batch.number}"
+        with scratch_folder(Storage(config.storage), name, keep=keep) as folder:
+            replay = _Replay(workspace, graph, flow, batch, f"{folder}/table", f"{folder}/checkpoint/0")
+            progress(f"Copying the checkpoint of {batch.label} as it was before batch {batch.number}")
+            replay.copy_checkpoint()
+            progress(f"Running batch {batch.number} again")
+            replay.run()
+            progress("Comparing the rows")
+            hides = stored_protection(table_properties(batch.path)) is not None
+            difference = replay.compare(0 if hides else limit)
     return ReplayedBatch(difference, f"{folder}/table" if keep else None, hides)
 
 

@@ -26,6 +26,7 @@ from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState
 from penstock.runtime.commands.replay import newest_update
+from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.services import FlowQueries
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.runtime.storage_state.catalog import StoredCatalog
@@ -67,8 +68,7 @@ def reprocess_late_rows(
         StateError: another run holds the storage.
         PenstockError: the pipeline does not load, or a write failed; to repeat it is safe.
     """
-    with lock_for_command(config.storage):
-        workspace = Workspace.open(config, progress, spark=spark, short=True)
+    with lock_for_command(config.storage), watched_workspace(config, progress, spark=spark) as workspace:
         graph = workspace.resolve(progress, persist=False)
         names = DefaultSchema(config.schema, graph.catalog)
         work = _Reprocessing.of(workspace, graph, Identifier.parse(name, default_schema=names))

@@ -13,8 +13,9 @@ from penstock.events import EventLog, EventType, MaintenanceProgress, builders, 
 from penstock.graph.identifier import Identifier
 from penstock.plan.maintenance import maintenance_of
 from penstock.plan.stages import MaintainTable
+from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.maintenance.tables import FAILURES, Maintenance, maintenance_failed, spare_files
-from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.runtime.project.workspace import Progress
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.storage_state.state import open_table, table_state
 from penstock.spark.delta.maintenance import MaintenanceSession
@@ -71,15 +72,15 @@ def deletable_files(
 
     Raises: as `optimize_tables`, but does not mind a running update.
     """
-    workspace = Workspace.open(config, progress, spark=spark, short=True)
-    maintenance = Maintenance(workspace.spark, workspace.layout, lambda *_: None)
-    session, pending = MaintenanceSession(workspace.spark), pending_versions(workspace.layout)
     found: dict[Identifier, tuple[str, ...] | None] = {}
-    for identifier, path in tables.items():
-        stage = _stage(identifier, path)
-        with _failing(identifier):
-            needed = maintenance.retention(stage, pending)
-            found[identifier] = None if needed is None else session.deletable(path, needed)
+    with watched_workspace(config, progress, spark=spark) as workspace:
+        maintenance = Maintenance(workspace.spark, workspace.layout, lambda *_: None)
+        session, pending = MaintenanceSession(workspace.spark), pending_versions(workspace.layout)
+        for identifier, path in tables.items():
+            stage = _stage(identifier, path)
+            with _failing(identifier):
+                needed = maintenance.retention(stage, pending)
+                found[identifier] = None if needed is None else session.deletable(path, needed)
     return found
 
 
@@ -98,19 +99,19 @@ def _each(
         EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id()) as log,
     ):
         stages = [_stage(identifier, path) for identifier, path in tables.items()]
-        workspace = Workspace.open(config, progress, spark=spark, short=True)
-        reporter = Reporter(log, config.name, config.redact)
-        maintenance = Maintenance(workspace.spark, StorageLayout(config.storage), reporter.maintenance)
-        session = MaintenanceSession(workspace.spark)
-        for stage in stages:
-            progress(f"{operation} of {stage.dataset}")
-            name = str(stage.dataset)
-            log.append(
-                EventType.USER_ACTION, *builders.user_action(operation, arguments={"dataset": name}), dataset=name
-            )
-            with _failing(stage.dataset):
-                done[stage.dataset] = work(maintenance, session, stage)
-            reporter.maintenance(stage.dataset, done[stage.dataset])
+        with watched_workspace(config, progress, spark=spark) as workspace:
+            reporter = Reporter(log, config.name, config.redact)
+            maintenance = Maintenance(workspace.spark, StorageLayout(config.storage), reporter.maintenance)
+            session = MaintenanceSession(workspace.spark)
+            for stage in stages:
+                progress(f"{operation} of {stage.dataset}")
+                name = str(stage.dataset)
+                log.append(
+                    EventType.USER_ACTION, *builders.user_action(operation, arguments={"dataset": name}), dataset=name
+                )
+                with _failing(stage.dataset):
+                    done[stage.dataset] = work(maintenance, session, stage)
+                reporter.maintenance(stage.dataset, done[stage.dataset])
     return done
 
 

@@ -19,6 +19,7 @@ from penstock.events.dlt_columns import sql_columns
 from penstock.events.log.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import Protection, stored_protection
+from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.catalog import stored_table
 from penstock.runtime.storage_state.state import table_names
@@ -101,39 +102,39 @@ def run_sql(
         StateError: TABLE_PROTECTION_FAILED.
     """
     say = progress or (lambda _: None)
-    workspace = Workspace.open(config, say, spark=spark, short=True)
-    events = _events(workspace)
-    events.createOrReplaceTempView(_EVENT_LOG)
-    reads = Evaluation(
-        workspace.spark,
-        ReaderCatalog(
-            workspace.layout,
-            config.schema,
-            lambda: workspace.define_functions(say),
-            cache(elsewhere),
-            cache(found),
-        ),
-        workspace.settings(persist=False),
-        lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
-        dataset=None,
-        functions={**(functions or {}), _EVENT_LOG: lambda _: events},
-    )
-    if mentions_membership([statement]):
-        define_membership(workspace.spark, config.access.roles)
-    for name, view in (views or {}).items():
-        if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
-            workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
-    try:
-        with handling_reads(reads):
-            frame = workspace.spark.sql(statement)
-        rows = collect_rows(frame)
-    except PySparkException as error:
-        known = tuple(map(str, table_names(workspace.layout)))
-        raise translate_analysis(error, known=known, location=None, dataset=None) from error
-    except Py4JJavaError as error:
-        if (missing := missing_files(causes_of(error), dataset=None)) is None:
-            raise
-        raise missing from error
+    with watched_workspace(config, say, spark=spark) as workspace:
+        events = _events(workspace)
+        events.createOrReplaceTempView(_EVENT_LOG)
+        reads = Evaluation(
+            workspace.spark,
+            ReaderCatalog(
+                workspace.layout,
+                config.schema,
+                lambda: workspace.define_functions(say),
+                cache(elsewhere),
+                cache(found),
+            ),
+            workspace.settings(persist=False),
+            lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
+            dataset=None,
+            functions={**(functions or {}), _EVENT_LOG: lambda _: events},
+        )
+        if mentions_membership([statement]):
+            define_membership(workspace.spark, config.access.roles)
+        for name, view in (views or {}).items():
+            if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
+                workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
+        try:
+            with handling_reads(reads):
+                frame = workspace.spark.sql(statement)
+            rows = collect_rows(frame)
+        except PySparkException as error:
+            known = tuple(map(str, table_names(workspace.layout)))
+            raise translate_analysis(error, known=known, location=None, dataset=None) from error
+        except Py4JJavaError as error:
+            if (missing := missing_files(causes_of(error), dataset=None)) is None:
+                raise
+            raise missing from error
     return frame.columns, rows
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.workspace import Progress
 from penstock.spark.streams.state import divide_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder
@@ -42,14 +43,14 @@ def repartition_state(
         ExternalError: CHECKPOINT_REPARTITION_FAILED, and what keeps Spark from starting; the checkpoint is as it was.
         ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
     """
-    workspace = Workspace.open(config, progress, spark=spark, short=True)
-    progress(f"Copying the checkpoint of {flow}")
-    staged = begin_repartition(Storage(config.storage), folder, present)
-    try:
-        progress(f"Dividing its state into {partitions} partition{'s' if partitions != 1 else ''}")
-        divide_state(workspace.spark, staged.uri, partitions, flow=flow, dataset=dataset)
-        batch = complete_repartition(staged, partitions)
-    except Exception:
-        staged.give_up()
-        raise
-    return Repartitioned(batch, staged.take_place())
+    with watched_workspace(config, progress, spark=spark) as workspace:
+        progress(f"Copying the checkpoint of {flow}")
+        staged = begin_repartition(Storage(config.storage), folder, present)
+        try:
+            progress(f"Dividing its state into {partitions} partition{'s' if partitions != 1 else ''}")
+            divide_state(workspace.spark, staged.uri, partitions, flow=flow, dataset=dataset)
+            batch = complete_repartition(staged, partitions)
+        except Exception:
+            staged.give_up()
+            raise
+        return Repartitioned(batch, staged.take_place())

@@ -19,6 +19,7 @@ from penstock.graph.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes
+from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.change_target import change_writer, with_changes
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.state import table_state
@@ -67,8 +68,7 @@ def replay_quarantine(
         StateError: another run holds the storage; CHANGE_CAPTURE_CHANGED.
         PenstockError: the pipeline does not load, or a write failed; repeating the replay is safe.
     """
-    with lock_for_command(config.storage):
-        workspace = Workspace.open(config, progress, spark=spark, short=True)
+    with lock_for_command(config.storage), watched_workspace(config, progress, spark=spark) as workspace:
         graph = workspace.resolve(progress, persist=False)
         names = DefaultSchema(config.schema, graph.catalog)
         table = _replayable(graph, Identifier.parse(name, default_schema=names))

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import StateError
-from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.workspace import Progress
 from penstock.spark.failures.causes import failure_messages
 from penstock.spark.streams.state import StateTable, read_state
 from penstock.storage import Storage
@@ -42,13 +43,15 @@ def read_state_tables(
         ConfigError: STORAGE_NOT_WRITABLE.
         ExternalError: what keeps Spark from starting.
     """
-    session = Workspace.open(config, progress, spark=spark, short=True).spark
-    with scratch_folder(Storage(config.storage), "state", keep=False) as place:
+    with (
+        watched_workspace(config, progress, spark=spark) as workspace,
+        scratch_folder(Storage(config.storage), "state", keep=False) as place,
+    ):
         try:
             progress(f"Copying the state of {flow}")
             copy_state_after(folder, batch, partitions, Storage(config.storage), f"{place}/checkpoint")
             progress("Reading it")
-            return {each: read_state(session, f"{place}/checkpoint", each, limit=limit) for each in operators}
+            return {each: read_state(workspace.spark, f"{place}/checkpoint", each, limit=limit) for each in operators}
         except FileNotFoundError as error:
             reason = "the flow runs, and has just deleted what belongs to this batch; try again"
             raise StateError("STATE_NOT_READABLE", dataset=dataset, flow=flow, reason=reason) from error

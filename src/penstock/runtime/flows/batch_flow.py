@@ -60,7 +60,7 @@ class BatchFlow:
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             started = time.monotonic()
             query = services.query(self._flow)
-            services.use_pool(self._flow)
+            services.describe_jobs(self._flow)
             conf = services.spark_conf(self._flow)
             transaction: tuple[str, int] | None = None
             note = "" if read is None else refresh_note(read)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -25,6 +26,7 @@ from penstock.runtime.flows.board import UpdateBoard
 from penstock.runtime.flows.retry import run_with_retries
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.reporting.reporter import Reporter
+from penstock.spark.accelerators.own_classes import SHARED_TABLE_FOLDER
 from penstock.spark.delta.conform import conform
 from penstock.spark.evaluation import DatasetCatalog, Evaluation, EvaluationSettings
 from penstock.spark.expectations.observed import ObservedExpectations, count_output, with_judgements
@@ -36,7 +38,7 @@ from penstock.spark.sources.auto_loader import AutoLoaderSource
 from penstock.spark.streams.listener import ProgressListener
 from penstock.spark.writers.changes.resolve import judged_expectations
 from penstock.spark.writers.checking_writer import CheckingWriter
-from penstock.storage import StorageLayout
+from penstock.storage import StorageLayout, local_path
 
 _INTERVAL = "pipelines.trigger.interval"
 _MODE = "pipelines.trigger"
@@ -208,10 +210,16 @@ class FlowQueries:
         with self.evaluation, query_settings(self.spark, self.spark_conf(flow)):
             yield
 
-    def use_pool(self, flow: ResolvedFlow) -> None:
-        """Has the jobs that this thread starts share the cores fairly with other flows."""
-        name = f"{self.pipeline}/{flow.declaration.target}/{flow.declaration.name}"
-        self.spark.sparkContext.setLocalProperty("spark.scheduler.pool", name)
+    def describe_jobs(self, flow: ResolvedFlow) -> None:
+        """Has the jobs that this thread starts share the cores fairly with other flows, and say where they write.
+
+        On a cluster, an executor that does not see the folder of a table on a disk runs none of them.
+        """
+        target, context = flow.declaration.target, self.spark.sparkContext
+        context.setLocalProperty("spark.scheduler.pool", f"{self.pipeline}/{target}/{flow.declaration.name}")
+        place = local_path(self.paths.get(target, self.layout.uri))
+        if "://" not in place and not Path(place).is_relative_to(local_path(self.layout.uri)):
+            context.setLocalProperty(SHARED_TABLE_FOLDER, Path(place).absolute().as_uri())
 
     def spark_conf(self, flow: ResolvedFlow) -> dict[str, str]:
         """Returns the Spark settings of the flow and its table; `pipelines.*` are Penstock's, not Spark's."""

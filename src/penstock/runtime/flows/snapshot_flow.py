@@ -164,7 +164,7 @@ class SnapshotFlow:
             raise Stopped
         started = time.monotonic()
         query = services.query(self._flow, function)
-        services.use_pool(self._flow)
+        services.describe_jobs(self._flow)
         self._versions.write(number, version)
         assert query.checking is not None, "a table of change flows has a quarantine"
         changes = SnapshotWriter(self._declared, version, self._stage.path)

@@ -191,7 +191,7 @@ class StreamingFlow:
             idle=None if follows or trigger.stops else lambda: services.reporter.flow(self._flow, FlowStatus.IDLE),
         )
         with services.configured(self._flow):
-            services.use_pool(self._flow)
+            services.describe_jobs(self._flow)
             query = start_stream(
                 built.frame if measured is None else measured.frame,
                 writer,

@@ -42,6 +42,7 @@ from penstock.spark.session.snapshot_partitions import fit_snapshot_partitions
 from penstock.spark.sql.membership import define_membership, mentions_membership
 from penstock.storage import StorageLayout
 from penstock.storage.maintenance_records import read_maintenance
+from penstock.storage.stores.settings import use_store_settings
 
 Progress = Callable[[str], None]
 
@@ -113,6 +114,7 @@ class Workspace:
             ConfigError, ExternalError: what keeps Spark from starting.
         """
         if spark is None:
+            use_store_settings(config.resolve_spark_conf, file=config.file)
             wanted = SessionConfig.of(config, short_lived=short)
             spark = start_session(wanted, progress=progress)
         install_read_hooks()

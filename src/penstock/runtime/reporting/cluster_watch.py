@@ -1,4 +1,4 @@
-"""Watches the cluster while an update runs: says when executors or the master are lost, and ends what cannot go on."""
+"""Watches the cluster of an update or a command: says what is lost, and ends what cannot go on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UNKNOWN: Final = "the driver's log does not say why"
 class ClusterWatch:
     """What has become of the cluster, look by look. `failure` is what is to end the update; `check` raises it."""
 
-    def __init__(self, cluster: Cluster, reporter: Reporter, *, timeout: float, now: float) -> None:
+    def __init__(self, cluster: Cluster, reporter: Reporter | None, *, timeout: float, now: float) -> None:
         self.failure: PenstockError | None = None
         self._cluster = cluster
         self._reporter = reporter
@@ -62,7 +62,7 @@ class ClusterWatch:
         if self._most == 0 and not snapshot.master_lost and now - self._started < self._timeout:
             return  # the first executors are on their way
         resources = ClusterResources(self._state(snapshot), snapshot.num_executors)
-        if resources != self._reported:
+        if self._reporter is not None and resources != self._reported:
             self._reported = resources
             self._reporter.cluster(self._cluster.master, resources, error=self._error_of(resources))
         if resources.state is not ClusterState.MASTER_LOST or not resources.stalled:
@@ -100,9 +100,11 @@ class ClusterWatch:
 
 @contextmanager
 def watching_cluster(
-    cluster: Cluster | None, reporter: Reporter, *, timeout: float, abandon: threading.Event
+    cluster: Cluster | None, reporter: Reporter | None, *, timeout: float, abandon: threading.Event
 ) -> Iterator[ClusterWatch | None]:
     """Watches `cluster` in a thread until the end of the block, which yields None without one.
+
+    What is lost on the way is an event, unless `reporter` is None: a command without a log only ends.
 
     When the update is to end and `abandon` is not set soon, because something else than a flow waits for the cluster,
     the JVM is killed: every call to it fails then. Whatever the block raises after that is raised as the watch's
@@ -121,7 +123,10 @@ def watching_cluster(
             if watch.failure is not None and not abandon.wait(_NOTICED_SECONDS) and not ended.is_set():
                 kill_children()
 
-    thread = reporter.background_thread(look_again_and_again, "cluster watch")
+    if reporter is None:
+        thread = threading.Thread(target=look_again_and_again, name="cluster watch", daemon=True)
+    else:
+        thread = reporter.background_thread(look_again_and_again, "cluster watch")
     thread.start()
     try:
         yield watch

@@ -22,6 +22,7 @@ from penstock.spark.session.object_store_jars import object_store_jar_sets
 from penstock.spark.session.session import start_session
 from penstock.spark.sources.stream_read import NAMED_SOURCES
 from penstock.storage import StorageLayout
+from penstock.storage.stores.settings import use_store_settings
 
 LIKE_SPARK = {
     # A script's sources have no names, and its checkpoints must be those that Spark alone would make and go on with.
@@ -110,8 +111,13 @@ class ScriptSession:
         self._on_start(self.spark)
 
     def _wanted(self, chosen: Mapping[str, str]) -> SessionConfig:
-        config = self._config
-        spark_conf = {**LIKE_SPARK, **config.resolve_spark_conf(), **self._settings(chosen)}
+        config, of_builder = self._config, self._settings(chosen)
+
+        def settings() -> dict[str, str]:
+            return {**LIKE_SPARK, **config.resolve_spark_conf(), **of_builder}
+
+        use_store_settings(settings, file=config.file)
+        spark_conf = settings()
         return SessionConfig(
             name=chosen.get("spark.app.name", config.name),
             master=chosen.get("spark.master", config.master),

@@ -7,7 +7,7 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 `cluster`: the executors of a cluster.
 
-- `SharedStorage`: lets no executor work that does not see the storage on a local path.
+- `SharedStorage`: lets no executor work that does not see the storage, or a table, on a local path.
 
 `delta`: the streaming sink and the log of a Delta table.
 
@@ -49,6 +49,7 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 `objectstore`: what Delta writes to an object store.
 
+- `RenewedCredentials`: the AWS SDK's chain of credentials, which reads files of profiles again when they change.
 - `ConditionalLogStore`: Delta's log in S3, where the store itself rejects a commit whose name is taken.
 - `ConditionalRenameLogStore`: the same in Azure, where a commit is a rename.
 - `ConditionalCreateLogStore`: the same in Google Cloud Storage, where a commit is an upload with a generation.
@@ -77,11 +78,15 @@ JAR = Path(__file__).with_name("own-classes.jar")
 FILE_SYSTEM = "penstock.localdisk.LocalDiskFileSystem"
 LOG_STORE = "penstock.localdisk.LocalDiskLogStore"
 OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
+S3_CREDENTIALS = "penstock.objectstore.RenewedCredentials"
 AZURE_LOG_STORE = "penstock.objectstore.ConditionalRenameLogStore"
 GCS_LOG_STORE = "penstock.objectstore.ConditionalCreateLogStore"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 SHARED_STORAGE = "penstock.cluster.SharedStorage"
 SHARED_STORAGE_FOLDER = "spark.penstock.storage"
+SHARED_TABLE_FOLDER = "spark.penstock.table"
+"""A setting of the session, and a local property of jobs: URIs of folders that executors have to see."""
+
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
 
 

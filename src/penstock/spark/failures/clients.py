@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from penstock.errors import ConfigError, DefinitionError, ExternalError, PenstockError
+from penstock.spark.failures.store_reasons import reason_of_refusal
 from penstock.storage.stores.errors import refusal_by_name, store_refusal
 from penstock.storage.stores.tls_refusals import is_tls_refusal
 
@@ -73,6 +74,7 @@ _AWS_CLIENT: Final = "software.amazon.awssdk."
 _NO_CREDENTIALS: Final = ("NoAuthWithAWSException", "NoAwsCredentialsException", "CredentialInitializationException")
 _CHAIN: Final = " in the chain"  # after which each of its providers says at length that it has none
 _REFUSED: Final = re.compile(r"software\.amazon\.awssdk\.\S+Exception|\bStatus Code: 40[13]\b")
+_WITHOUT_REASON: Final = re.compile(r"\bStatus Code: 40[03]\b")
 _NO_CLIENT: Final = re.compile(
     r'No FileSystem for scheme "(?P<scheme>s3a?|abfss?|wasbs?|gs)"'
     r"|Class \S*\.(?P<package>s3a|azurebfs|gs|gcs)\.\S+ not found"
@@ -102,10 +104,16 @@ def object_store_failure(causes: Sequence[tuple[str, str]]) -> PenstockError | N
     if refusal := next((text for name, text in causes if name.startswith(_AWS_CLIENT) and is_tls_refusal(text)), None):
         return ConfigError("OBJECT_STORE_TLS_FAILED", detail=_words(refusal))
     for name, message in causes:
-        if name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message):
+        denied = name == "java.nio.file.AccessDeniedException" and _REFUSED.search(message)
+        if not denied and not name.startswith(f"{_S3A}AWS"):
+            continue
+        if _WITHOUT_REASON.search(message):
+            reason = reason_of_refusal(message)
+            if (named := refusal_by_name(reason, _words(reason))) is not None:
+                return named
+        if denied:
             return ConfigError("OBJECT_STORE_ACCESS_DENIED", detail=_words(message))
-        if name.startswith(f"{_S3A}AWS"):
-            return ExternalError("STORAGE_FAILED", detail=_words(message))
+        return ExternalError("STORAGE_FAILED", detail=_words(message))
     return azure_or_google_failure(causes)
 
 

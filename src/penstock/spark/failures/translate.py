@@ -33,6 +33,7 @@ from penstock.spark.failures.python_sources import SourceFailure, parse_failure
 from penstock.spark.failures.statement_places import statement_position
 from penstock.storage import local_path
 from penstock.storage.delta.data_files import missing_data_file
+from penstock.storage.stores.errors import object_store_error
 
 _FILE_GONE = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _TABLE_FUNCTIONS = ("cloud_files", "read_files", "read_kafka", "read_kinesis", "read_stream")
@@ -86,6 +87,8 @@ _OF_NO_CAUSE = {None, "STREAM_FAILED", "TASK_WRITE_FAILED"}
 """What Spark says of any failure of a query, or of a task that writes."""
 _OF_NO_PLACE = {"JVM_DIED", "DATA_FILES_MISSING"}
 _DISK_FULL = re.compile(r"No space left on device|Disk quota exceeded", re.IGNORECASE)
+_OF_DELTA_RS = re.compile(r"Generic (?:S3|MicrosoftAzure|GCS) error")
+"""What its exceptions have in common that an object store has caused, whatever their class."""
 _NO_ANSWER = re.compile(r"java\.net\.(Connect|NoRouteToHost|UnknownHost)Exception")
 
 
@@ -202,7 +205,7 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
         return exhausted
     causes = tuple(causes_of(error))
     # First, because Spark wraps it into what it could not do for it, such as to load a state.
-    if (storage := _storage_failure(causes, dataset)) is not None:
+    if (storage := _storage_failure(error, causes, dataset)) is not None:
         return storage
     if (failure := parse_failure(cause.message for cause in causes)) is not None:
         return failure.error(dataset=dataset, flow=flow)
@@ -226,7 +229,10 @@ def translate_failure(error: BaseException, *, dataset: str, flow: str) -> Penst
     return ExternalError("FLOW_FAILED", dataset=dataset, flow=flow, detail=first_line(detail))
 
 
-def _storage_failure(causes: Sequence[Cause], dataset: str) -> PenstockError | None:
+def _storage_failure(error: BaseException, causes: Sequence[Cause], dataset: str) -> PenstockError | None:
+    if _OF_DELTA_RS.search(str(error)) and (refused := object_store_error(dataset, error)) is not None:
+        refused.dataset = dataset
+        return refused
     if (store := object_store_failure([(cause.class_name, cause.message) for cause in causes])) is not None:
         store.dataset = dataset
         return store

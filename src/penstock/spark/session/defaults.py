@@ -16,6 +16,7 @@ from penstock.spark.accelerators.own_classes import (
     GCS_LOG_STORE,
     LOG_STORE,
     OBJECT_LOG_STORE,
+    S3_CREDENTIALS,
     own_jars,
 )
 from penstock.spark.session.snapshot_partitions import SMALL, SNAPSHOT_PARTITIONS
@@ -86,6 +87,12 @@ def _unless_managed_with_own_classes(value: str) -> Callable[[Machine], str | No
 
 def _with_own_classes(value: str) -> Callable[[Machine], str | None]:
     return lambda _machine: value if own_jars() else None
+
+
+def _s3_credentials(_: Machine) -> str:
+    chain = S3_CREDENTIALS if own_jars() else "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider"
+    of_s3a = "org.apache.hadoop.fs.s3a."
+    return f"{of_s3a}TemporaryAWSCredentialsProvider,{of_s3a}SimpleAWSCredentialsProvider,{chain}"
 
 
 def _if_loopback(value: str) -> Callable[[Machine], str | None]:
@@ -236,10 +243,9 @@ DEFAULTS: tuple[Default, ...] = (
     Default("spark.hadoop.fs.s3.impl", "org.apache.hadoop.fs.s3a.S3AFileSystem", "s3:// is s3a://, as on Databricks"),
     Default(
         "spark.hadoop.fs.s3a.aws.credentials.provider",
-        "org.apache.hadoop.fs.s3a.TemporaryAWSCredentialsProvider,"
-        "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider,"
-        "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
-        "the keys of the settings, then the AWS SDK's own chain; S3A's leaves out profiles and web identities",
+        _s3_credentials,
+        "the keys of the settings, then the AWS SDK's own chain, which reads files of profiles again when they change; "
+        "S3A's leaves out profiles and web identities",
     ),
     Default(
         "spark.hadoop.fs.s3a.retry.throttle.limit",

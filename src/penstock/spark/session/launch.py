@@ -228,9 +228,10 @@ def _structure(
         yield "spark.python.sql.dataFrameDebugging.enabled", "false"
     if not machine.local:
         yield "spark.jars", ",".join(jar.as_uri() for jar in (*jars, *own_jars()))
-        storage = local_path(config.storage or "memory://")
-        if "://" not in storage and own_jars():
+        if own_jars():
             yield "spark.plugins", SHARED_STORAGE
+        storage = local_path(config.storage or "memory://")
+        if "://" not in storage:
             yield SHARED_STORAGE_FOLDER, Path(storage).absolute().as_uri()
 
 

@@ -34,7 +34,6 @@ from penstock.spark.session.python_shipping import ship_python
 from penstock.spark.session.setup.cache import Progress
 from penstock.spark.session.setup.class_archive import make_in_background
 from penstock.spark.session.start_limit import refused_by_kubernetes, start_limit
-from penstock.storage.stores.settings import use_store_settings
 
 
 @dataclass(slots=True)
@@ -67,7 +66,6 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
     report_failures_only_once()
-    use_store_settings(lambda: config.spark_conf, file=config.file)
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
     _running = _Running(launch.driver, after_stop=lambda: _make_archive(launch.archive))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.errors import StateError, first_line
 from penstock.storage.delta.commits import commit_version
 from penstock.storage.filesystem import Storage, StoredFile
-from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.errors import again_if_expired, object_store_error
 from penstock.storage.stores.stores import store_of
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
     """
     from deltalake import DeltaTable
 
-    with _reaching(uri):
-        return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+    def open_it() -> DeltaTable:
+        with _reaching(uri):
+            return DeltaTable(uri, version=version, storage_options=storage_options(uri))
+
+    return again_if_expired(open_it)
 
 
 def table_properties(uri: str) -> dict[str, str]:
@@ -134,8 +137,11 @@ def is_delta_table(uri: str) -> bool:
     """
     from deltalake import DeltaTable
 
-    with _reaching(uri):
-        return DeltaTable.is_deltatable(uri, storage_options(uri))
+    def look() -> bool:
+        with _reaching(uri):
+            return DeltaTable.is_deltatable(uri, storage_options(uri))
+
+    return again_if_expired(look)
 
 
 def has_delta_log(uri: str) -> bool:

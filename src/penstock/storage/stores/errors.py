@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
-from penstock.storage.stores.settings import place_of_setting
+from penstock.storage.stores.settings import place_of_setting, renew_credentials
 from penstock.storage.stores.tls_refusals import is_tls_refusal
 
+T = TypeVar("T")
+
 _REGION: Final = "spark.hadoop.fs.s3a.endpoint.region"
+_EXPIRED: Final = "OBJECT_STORE_CREDENTIALS_EXPIRED"
 _SAID_OF_ANY: Final = {
-    "OBJECT_STORE_CREDENTIALS_EXPIRED": re.compile(
+    _EXPIRED: re.compile(
         r"Expired-?Token|EXPIRED_TOKEN|RequestExpired|not valid in the specified time frame"
         r"|\b(?:token|SSO session|credentials?|signature)\b[^.\n]{0,60} (?:is|are|has|have) expired",
         re.IGNORECASE,
@@ -64,15 +68,36 @@ def object_store_error(uri: str, error: BaseException) -> PenstockError | None:
 
 
 def refusal_by_name(text: str, detail: str) -> PenstockError | None:
-    """Returns what a store has refused by a name of its own, whichever the client; None for all others."""
+    """Returns what a store has refused by a name of its own, whichever the client; None for all others.
+
+    After expired credentials Penstock's own clients read them again.
+    """
     condition = next((name for name, said in _SAID_OF_ANY.items() if said.search(text)), None)
     if condition is None:
         return None
+    if condition == _EXPIRED:
+        renew_credentials()
     if condition != "OBJECT_STORE_WRONG_REGION":
         return ExternalError(condition, detail=detail)
     right = _RIGHT_REGION.search(text)
     region = right["region"] if right else "the bucket's region, which 'aws s3api head-bucket --bucket NAME' shows"
     return ConfigError(condition, location=place_of_setting(_REGION), detail=detail, region=region)
+
+
+def is_expiry(text: str) -> bool:
+    """Whether a store's client says that credentials have expired, which then are read again for the next request."""
+    refusal = refusal_by_name(text, text)
+    return refusal is not None and refusal.condition == _EXPIRED
+
+
+def again_if_expired(ask: Callable[[], T]) -> T:
+    """Returns what `ask` returns, which is called once more, with the renewed ones, where credentials have expired."""
+    try:
+        return ask()
+    except ExternalError as error:
+        if error.condition != _EXPIRED:
+            raise
+    return ask()
 
 
 def store_refusal(

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import Final
 
-from penstock.errors import SourceLocation
+from penstock.errors import PenstockError, SourceLocation
 
 S3A_SETTING: Final = "spark.hadoop.fs.s3a."
 """How the settings of S3A begin among those of a session."""
@@ -26,7 +25,9 @@ KERBEROS_SETTING: Final = "spark.kerberos."
 """How those of Spark's login at Kerberos begin."""
 
 _OF_CLIENTS: Final = (S3A_SETTING, AZURE_SETTING, GCS_SETTING, HDFS_SETTING, KERBEROS_SETTING)
-_settings: Callable[[], Mapping[str, str]] = dict
+_source: Callable[[], Mapping[str, str]] = dict
+_settings: Mapping[str, str] | None = None
+_renewals = 0
 _file: SourceLocation | None = None
 
 
@@ -36,9 +37,8 @@ def use_store_settings(spark_conf: Callable[[], Mapping[str, str]], *, file: Sou
     `spark_conf` is called when a store is first reached: a command that reads none needs no secret. `file` is the
     pipeline file in which people write them.
     """
-    global _settings, _file  # noqa: PLW0603 - one set of settings a process, as Spark has
-    _file = file
-    _settings = cache(lambda: {key: value for key, value in spark_conf().items() if key.startswith(_OF_CLIENTS)})
+    global _source, _settings, _file
+    _source, _settings, _file = spark_conf, None, file
 
 
 def store_settings() -> Mapping[str, str]:
@@ -47,7 +47,35 @@ def store_settings() -> Mapping[str, str]:
     Raises:
         ConfigError: SECRET_NOT_FOUND.
     """
-    return _settings()
+    global _settings  # noqa: PLW0603
+    if _settings is None:
+        _settings = _read()
+    return _settings
+
+
+def renew_credentials() -> None:
+    """Has the next client read all credentials again, since a store says that they have expired.
+
+    Secrets of the settings are resolved again, unless one cannot be read now. Clients read the files of logins when
+    they are made; `client_key` has them made again.
+    """
+    global _settings, _renewals  # noqa: PLW0603
+    _renewals += 1
+    with suppress(PenstockError):
+        _settings = _read()
+
+
+def client_key() -> tuple[int, tuple[tuple[str, str], ...]]:
+    """Returns the key under which a client is kept: another one with other settings and after `renew_credentials`.
+
+    Raises:
+        ConfigError: SECRET_NOT_FOUND.
+    """
+    return _renewals, tuple(sorted(store_settings().items()))
+
+
+def _read() -> Mapping[str, str]:
+    return {key: value for key, value in _source().items() if key.startswith(_OF_CLIENTS)}
 
 
 def place_of_setting(key: str) -> SourceLocation | None:

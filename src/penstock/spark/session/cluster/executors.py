@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from pyspark.sql import SparkSession
 
-from penstock.spark.accelerators.own_classes import SHARED_STORAGE_FOLDER
+from penstock.spark.accelerators.own_classes import SHARED_STORAGE
 from penstock.spark.session.ask_within import ask_within
 from penstock.spark.session.cluster.kubernetes_pods import pending_pod
 from penstock.spark.session.defaults import Machine
@@ -26,7 +26,7 @@ class ClusterSnapshot:
 
     `num_executors` are registered with the driver. `waiting` is False when none is needed: with dynamic allocation, an
     idle application has no executors. `stopped` is True when Spark has stopped the application. `unshared` are the host
-    of an executor that does not see the storage on a local path, that path, and how it was noticed.
+    of an executor that does not see the storage or a table on a local path, that path, and how it was noticed.
     """
 
     num_executors: int
@@ -48,7 +48,7 @@ class Cluster:
         self.log = log
         self.num_lost = 0
         self.dynamic = context.getConf().get("spark.dynamicAllocation.enabled", "false") == "true"
-        self._storage = context.getConf().get(SHARED_STORAGE_FOLDER)
+        self._guarded = SHARED_STORAGE in context.getConf().get("spark.plugins", "")
         self._jvm: Any = context._jvm
         self._context: Any = context._jsc.sc()
         self._state = MasterState(log)
@@ -79,10 +79,10 @@ class Cluster:
         return ClusterSnapshot(executors, lost, waiting, unshared=self._unshared())
 
     def _unshared(self) -> tuple[str, str, str] | None:
-        if self._storage is None or (refusal := self._jvm.penstock.cluster.SharedStorage.refusal()) is None:
+        if not self._guarded or (refusal := self._jvm.penstock.cluster.SharedStorage.refusal()) is None:
             return None
-        host, _, reason = str(refusal).partition("\n")
-        return host, unquote(local_path(self._storage)), reason
+        host, folder, reason = str(refusal).split("\n", 2)
+        return host, unquote(local_path(folder)), reason
 
     def why_no_executors(self) -> str | None:
         """Returns why none runs: what a pending pod waits for, else what the log says; None without either."""

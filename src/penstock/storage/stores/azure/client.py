@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from penstock.errors import ConfigError
 from penstock.storage.stores.azure.settings import AccountSettings, AzurePlace, EntraLogin
-from penstock.storage.stores.settings import store_settings
+from penstock.storage.stores.settings import client_key
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
@@ -37,7 +37,7 @@ def container_of(uri: str) -> ContainerClient:
     """
     place = AzurePlace.of(uri)
     with _needing("azure", uri):
-        service = _service(place.scheme, place.container, place.host, tuple(sorted(store_settings().items())))
+        service = _service(place.scheme, place.container, place.host, client_key())
         return service.get_container_client(place.container)
 
 
@@ -50,8 +50,8 @@ def reason(error: AzureError) -> str:
     return f"{lines[0] if lines else 'no message'} ({f'{status} ' if status else ''}{code})"
 
 
-@cache
-def _service(scheme: str, container: str, host: str, _settings: tuple[tuple[str, str], ...]) -> BlobServiceClient:
+@lru_cache(maxsize=16)
+def _service(scheme: str, container: str, host: str, _key: object) -> BlobServiceClient:
     """One client for the settings in use, which keeps its connections."""
     from azure.core.credentials import AzureNamedKeyCredential
     from azure.storage.blob import BlobServiceClient

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from penstock.errors import ConfigError
 from penstock.storage.stores.azure.client import container_of, reason
 from penstock.storage.stores.azure.settings import AzurePlace
 from penstock.storage.stores.errors import object_store_error
 from penstock.storage.stores.store import ABSENT, OvertakenError
+
+if TYPE_CHECKING:
+    from azure.storage.blob import BlobClient
 
 _OVERTAKEN = frozenset({"ConditionNotMet", "BlobAlreadyExists", "BlobNotFound"})
 
@@ -23,7 +27,13 @@ class AzureBlob:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self._blob = container_of(uri).get_blob_client(AzurePlace.of(uri).key)
+        self._key = AzurePlace.of(uri).key
+        container_of(uri)
+
+    @property
+    def _blob(self) -> BlobClient:
+        """By the client of the credentials that hold now."""
+        return container_of(self.uri).get_blob_client(self._key)
 
     def read(self) -> tuple[bytes, str]:
         """Returns the content and its version; nothing, and ABSENT, when the blob is not there."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from penstock.errors import ConfigError
 from penstock.storage.stores.gcs.settings import GcsLogin, GcsPlace, endpoint, key_file, login
-from penstock.storage.stores.settings import store_settings
+from penstock.storage.stores.settings import client_key
 
 if TYPE_CHECKING:
     from google.auth.credentials import Credentials
@@ -48,7 +48,7 @@ class GcsClient:
 
     def __init__(self, uri: str) -> None:
         try:
-            self._session, self._url = _session(tuple(sorted(store_settings().items())))
+            self._session, self._url = _session(client_key())
         except ImportError:
             raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, store="Google Cloud", extra="gcs") from None
 
@@ -112,8 +112,8 @@ class GcsClient:
         raise GcsAnswerError(0 if no_bucket else status, f"{message} ({code})")
 
 
-@cache
-def _session(_settings: tuple[tuple[str, str], ...]) -> tuple[AuthorizedSession, str]:
+@lru_cache(maxsize=16)
+def _session(_key: object) -> tuple[AuthorizedSession, str]:
     """One session for the settings in use, which keeps its connections."""
     from google.auth.transport.requests import AuthorizedSession
     from requests.adapters import HTTPAdapter

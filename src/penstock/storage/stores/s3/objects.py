@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from penstock.errors import ConfigError, PenstockError
-from penstock.storage.stores.errors import object_store_error
+from penstock.storage.stores.errors import again_if_expired, object_store_error
 from penstock.storage.stores.s3.settings import s3_arguments, s3_encryption
-from penstock.storage.stores.settings import store_settings
+from penstock.storage.stores.settings import client_key
 from penstock.storage.stores.store import ABSENT, OvertakenError
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ class S3Object:
         self._place = {"Bucket": bucket, "Key": key}
         self._encryption = _header_arguments(s3_encryption(uri))
         try:
-            self._connect = partial(_client, bucket, tuple(sorted(store_settings().items())))
-            self._connect()
+            _client(bucket, client_key())
         except ImportError:
             raise ConfigError("STORAGE_EXTRA_MISSING", uri=uri, store="S3", extra="s3") from None
 
@@ -61,23 +60,23 @@ class S3Object:
         return str(self._call("put_object", Body=content, **condition, **self._encryption)["ETag"])
 
     def _call(self, operation: str, **arguments: Any) -> Mapping[str, Any]:
+        return again_if_expired(lambda: self._ask(operation, **arguments))
+
+    def _ask(self, operation: str, **arguments: Any) -> Mapping[str, Any]:
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
-            return cast("Mapping[str, Any]", getattr(self._connect(), operation)(**self._place, **arguments))
+            client = _client(self._place["Bucket"], client_key())
+            return cast("Mapping[str, Any]", getattr(client, operation)(**self._place, **arguments))
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in _OVERTAKEN:
                 raise OvertakenError(self.uri) from error
-            raise _failure(self.uri, error) from error
+            raise self._failure(error) from error
         except BotoCoreError as error:
-            raise _failure(self.uri, error) from error
+            raise self._failure(error) from error
 
-
-def _failure(uri: str, error: Exception) -> PenstockError:
-    failure = object_store_error(uri, error) or ConfigError("STORAGE_NOT_WRITABLE", path=uri, reason=error)
-    if failure.condition == "OBJECT_STORE_CREDENTIALS_EXPIRED":
-        _client.cache_clear()  # the next one reads the files of credentials again, which botocore does once
-    return failure
+    def _failure(self, error: Exception) -> PenstockError:
+        return object_store_error(self.uri, error) or ConfigError("STORAGE_NOT_WRITABLE", path=self.uri, reason=error)
 
 
 def _header_arguments(encryption: Mapping[str, str]) -> dict[str, str]:
@@ -85,9 +84,9 @@ def _header_arguments(encryption: Mapping[str, str]) -> dict[str, str]:
     return {names[key]: value for key, value in encryption.items()}
 
 
-@cache
-def _client(bucket: str, _settings: tuple[tuple[str, str], ...]) -> BaseClient:
-    """One client for the settings in use, since making one takes half a second."""
+@lru_cache(maxsize=16)
+def _client(bucket: str, _key: object) -> BaseClient:
+    """One client for the settings in use, since making one takes half a second; botocore reads files of logins once."""
     import botocore.session
     from botocore import UNSIGNED
     from botocore.config import Config

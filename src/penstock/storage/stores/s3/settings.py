@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConfigError
-from penstock.storage.stores.settings import S3A_SETTING, store_settings
+from penstock.storage.stores.errors import is_expiry
+from penstock.storage.stores.settings import S3A_SETTING, client_key, store_settings
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
+    from pyarrow.fs import S3FileSystem
 
 S3_SCHEMES: Final = frozenset({"s3", "s3a"})
 _ANONYMOUS: Final = "AnonymousAWSCredentialsProvider"
@@ -27,7 +30,11 @@ _OF_DELTA_RS: Final = {
 _ENCRYPTIONS: Final = {"": None, "AES256": "AES256", "SSE-KMS": "aws:kms", "DSSE-KMS": "aws:kms:dsse"}
 """What S3A calls an encryption by the store, and what S3 calls it."""
 
+NO_FOLDER: Final = "penstock-asks-why"
+"""A folder in which nothing is: to list it is the smallest question whose answer has a body."""
+
 _NOT_EMPTY: Final = "not empty"
+_WITHOUT_REASON: Final = re.compile(r"\(HTTP status 40[03]\) during HeadObject")
 _AWS_REGION: Final = re.compile(r"(?:^|\.)s3[.-](?:dualstack\.)?([a-z]{2,}(?:-[a-z]+)+-\d)\.amazonaws\.com")
 
 
@@ -144,7 +151,6 @@ def s3_encryption(uri: str) -> Mapping[str, str]:
 def s3_filesystem(uri: str) -> AbstractFileSystem:
     """Returns the file system of an `s3://` or `s3a://` URI."""
     from fsspec.implementations.arrow import ArrowFSWrapper
-    from pyarrow.fs import S3FileSystem
 
     class _Objects(ArrowFSWrapper):  # type: ignore[misc]
         cachable = False
@@ -174,5 +180,45 @@ def s3_filesystem(uri: str) -> AbstractFileSystem:
         def cp_file(self, path1: str, path2: str, **_: Any) -> None:
             self.fs.copy_file(self._strip_protocol(path1), self._strip_protocol(path2))
 
-    bucket = uri.partition("://")[2].partition("/")[0]
-    return _Objects(S3FileSystem(**s3_arguments(bucket)))
+    return _Objects(_Client(uri.partition("://")[2].partition("/")[0]))
+
+
+class _Client:
+    """pyarrow's client of a bucket, made again when its credentials have expired."""
+
+    type_name = "s3"
+
+    def __init__(self, bucket: str) -> None:
+        self._bucket = bucket
+        self._ask("normalize_path", bucket)  # makes the first one now
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return partial(self._ask, name)
+
+    def _ask(self, name: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return self._ask_once(name, *arguments, **options)
+        except OSError as error:
+            if not is_expiry(str(error)):
+                raise
+        return self._ask_once(name, *arguments, **options)
+
+    def _ask_once(self, name: str, *arguments: Any, **options: Any) -> Any:
+        from pyarrow.fs import FileSelector
+
+        client = _client(self._bucket, client_key())
+        try:
+            return getattr(client, name)(*arguments, **options)
+        except OSError as error:
+            if _WITHOUT_REASON.search(
+                str(error)
+            ):  # only the answer to a listing has a body, and so the reason to raise
+                client.get_file_info(FileSelector(f"{self._bucket}/{NO_FOLDER}", allow_not_found=True))
+            raise
+
+
+@lru_cache(maxsize=16)
+def _client(bucket: str, _key: object) -> S3FileSystem:
+    from pyarrow.fs import S3FileSystem
+
+    return S3FileSystem(**s3_arguments(bucket))

@@ -1,0 +1,23 @@
+package penstock.objectstore;
+
+import software.amazon.awssdk.auth.credentials.AwsCredentials;
+import software.amazon.awssdk.auth.credentials.AwsCredentialsProvider;
+import software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider;
+import software.amazon.awssdk.profiles.ProfileFileSupplier;
+
+/**
+ * The AWS SDK's own chain of credentials, which reads the files of profiles again when they change.
+ *
+ * <p>Relies on: the public interfaces of the SDK; that S3A calls the constructor without parameters.
+ *
+ * <p>Without it: the SDK reads those files once, and temporary credentials that are replaced there are never seen.
+ */
+public final class RenewedCredentials implements AwsCredentialsProvider {
+  private final AwsCredentialsProvider chain =
+      DefaultCredentialsProvider.builder().profileFile(ProfileFileSupplier.defaultSupplier()).build();
+
+  @Override
+  public AwsCredentials resolveCredentials() {
+    return chain.resolveCredentials();
+  }
+}
