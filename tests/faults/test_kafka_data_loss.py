@@ -46,7 +46,7 @@ def test_rows_that_kafka_has_deleted(tmp_path: Path, kafka: KafkaBroker) -> None
     def refused() -> dict[str, Any]:
         [error] = penstock("run", tmp_path, "--json", *options).expect(3).document["errors"]
         assert error["condition"] == "KAFKA_DATA_LOSS"
-        assert "--accept-data-loss orders" in error["fix"]
+        assert "--accept-data-loss shop.orders/orders" in error["fix"]
         return dict(error)
 
     kafka.create_topic("losing")

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.errors import DefinitionError
-from penstock.events import UpdateState
+from penstock.events import EventType, UpdateState
+from penstock.observe.status.pipeline_status import project_status
 from penstock.runtime.commands.query import run_sql
 from penstock.spark._jvm import jvm
 
@@ -43,6 +44,24 @@ WAYS = {
     "dlt_stream": 'return dlt.read_stream("raw.sales.orders")',
     "sql_stream": 'return spark.sql("SELECT * FROM STREAM(raw.sales.orders)")',
 }
+
+
+def test_a_full_refresh_by_the_name_of_the_own_catalog_begins_the_counts_again(project: PipelineProject) -> None:
+    """No file has been read yet when the log gets the names: the storage knows the catalog that the files declare."""
+    project.write("""
+    @dlt.table(name="main.sales.orders")
+    def orders():
+        return spark.readStream.schema("id INT").json("in")
+    """)
+    project.arrive("a", [{"id": 1}, {"id": 2}])
+    for chosen in ((), ("Main.sales.orders",)):
+        outcome = project.run(full_refresh=chosen)
+        assert outcome.errors == ()
+    [created] = [each for each in project.events(outcome) if each.event_type is EventType.CREATE_UPDATE]
+    assert created.details["create_update"]["full_refresh"] == ["sales.orders"]
+    status = project_status(project.events()).dataset("sales.orders")
+    assert status is not None
+    assert status.rows == 2
 
 
 def test_another_catalog_that_is_not_there(project: PipelineProject) -> None:

@@ -12,6 +12,7 @@ from penstock.config import ALL_TABLES, AlertSettings
 from penstock.errors import ConfigError, StateError, did_you_mean
 from penstock.events import Event, EventType, UpdateState
 from penstock.events.flows.facts import FlowFacts, details_of, flow_key
+from penstock.graph.identifier import names_of_recorded
 
 _DEFINITIONS = {EventType.DATASET_DEFINITION, EventType.SINK_DEFINITION, EventType.FLOW_DEFINITION}
 
@@ -74,7 +75,7 @@ class Watch:
 
     def _unknown(self) -> Iterator[ConfigError]:
         known = self._declared.datasets
-        names = {*known, *(name.rpartition(".")[2] for name in known)}
+        names = {entry for name in known for entry in names_of_recorded(name)}
         for table in self._settings.tables:
             if table != ALL_TABLES and table.casefold() not in names:
                 near = did_you_mean(table, known.values(), also=f"Known: {', '.join(known.values())}.")

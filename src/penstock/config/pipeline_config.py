@@ -115,6 +115,7 @@ class PipelineConfig:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "schema", DefaultSchema(self.schema, self.catalog))
+        object.__setattr__(self, "alerts", self.alerts.within(self.catalog))
 
     @property
     def keeps_running(self) -> bool:

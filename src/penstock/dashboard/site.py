@@ -20,7 +20,7 @@ from penstock.dashboard.rendering import dataset_path, render
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import PenstockError, StateError, did_you_mean
 from penstock.events.log.audit import Actor
-from penstock.graph.identifier import Identifier
+from penstock.graph.identifier import Identifier, names_of_recorded
 
 _CACHED_BYTES: Final = 8 << 20
 _CACHED_PAGES: Final = 200
@@ -178,7 +178,7 @@ def missing_page(
 def unknown_dataset(snapshot: Snapshot, name: str) -> Page:
     """Returns the page for a name that no dataset has, with the one that was meant."""
     names = [dataset.name for dataset in snapshot.status.datasets]
-    by_part = {known.rpartition(".")[2].casefold(): known for known in names}
+    by_part = {part: known for known in names for part in names_of_recorded(known)}
     closest = by_part.get(name.casefold()) or _only(did_you_mean(name, names), names)
     return missing_page(
         f"There is no dataset '{name}'",

@@ -32,6 +32,7 @@ def as_batch(graph: DataflowGraph) -> DataflowGraph:
         event_hooks=graph.event_hooks,
         refused=graph.refused,
         incomplete=graph.incomplete,
+        catalog=graph.catalog,
     )
 
 

@@ -114,6 +114,23 @@ class Identifier:
         return ".".join(quoted(part) if set(part) & set(".`") or part != part.strip() else part for part in parts)
 
 
+def recorded_name(text: str, catalog: str | None) -> str:
+    """Returns how the event log of a pipeline of that catalog spells the name of a table; a bare one stays bare."""
+    with suppress(DefinitionError):  # what is no name is that of no table
+        found = Identifier.parse(text, default_schema=DefaultSchema("", catalog))
+        return str(found) if found.schema else text
+    return text
+
+
+def names_of_recorded(dataset: str) -> tuple[str, ...]:
+    """Returns by which names a user means a dataset of the event log, in lower case.
+
+    Those are its full name and, of one in the pipeline's own catalog, the bare name.
+    """
+    name = dataset.casefold()
+    return (name, name.rpartition(".")[2]) if Identifier.recorded(dataset).catalog is None else (name,)
+
+
 def split_name(text: str) -> list[str]:
     """Splits a dotted name into its parts, honouring backquotes.
 

@@ -32,12 +32,12 @@ from penstock.runtime.reporting.followers import Follower, followed_by
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.storage_state.catalog import StoredCatalog
-from penstock.runtime.storage_state.own_catalog import note_own_catalog
+from penstock.runtime.storage_state.own_catalog import note_own_catalog, noted_catalog
 from penstock.spark.reading.outside import Outside
 from penstock.spark.session.cluster.executors import Cluster
 from penstock.spark.session.session import driver_log
 from penstock.spark.streams.listener import ProgressListener
-from penstock.storage import LockOwner, StorageLock
+from penstock.storage import LockOwner, StorageLayout, StorageLock
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _run(
     reporter.plan(plan)
     if plan.refusals:
         raise UpdateRefused(plan.refusals)
-    note_own_catalog(workspace.layout, graph)
+    note_own_catalog(workspace.layout, graph.catalog)
     accepted = accepted_losses(
         accept_data_loss, graph, read_events(config.storage) if accept_data_loss else (), default_schema=names
     )
@@ -233,11 +233,15 @@ def _run(
 
 
 def _full_names(names: Sequence[str], config: PipelineConfig) -> list[str]:
-    """The names as the log spells those of datasets; what is no name is reported by the selection."""
+    """The names as the log spells those of datasets; what is no name is reported by the selection.
+
+    The pipeline's files may name its own catalog, and are not read yet: there is something to refresh after a run only.
+    """
+    own = config.catalog or noted_catalog(StorageLayout(config.storage))
     found = []
     for name in names:
         with suppress(DefinitionError):
-            found.append(str(Identifier.parse(name, default_schema=config.schema)))
+            found.append(str(Identifier.parse(name, default_schema=DefaultSchema(config.schema, own))))
     return found
 
 

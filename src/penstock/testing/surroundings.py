@@ -37,6 +37,7 @@ class Surroundings:
             sinks=[self._into_folder(each) for each in graph.declared_sinks],
             refused=graph.refused,
             incomplete=graph.incomplete,
+            catalog=graph.catalog,
         )
 
     def sink(self, identifier: Identifier) -> str:

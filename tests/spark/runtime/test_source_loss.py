@@ -165,7 +165,7 @@ def test_a_loss_is_refused_until_it_is_accepted(project: PipelineProject) -> Non
         "vacuumed": ("SOURCE_FILES_LOST", f"deleted: {gone}"),
     }
     assert {error.exit_code for error in refused.errors} == {3}
-    assert all(f"--accept-data-loss {error.facts['flow']}" in error.fix for error in refused.errors)
+    assert all(f"--accept-data-loss {error.dataset}/{error.facts['flow']}'" in error.fix for error in refused.errors)
 
     most = project.run(accept_data_loss=("plain", "loaded", "shop.cleaned", "begun", "replaced", "vacuumed"))
     assert set(_losses(most)) == {"young"}, "each flow has to be accepted"

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from tests.spark.script.script_project import ScriptProject
+import json
+import shutil
+from collections.abc import Iterator
 
+import pytest
+from tests.spark.script.script_project import ScriptProject
+from typer.testing import CliRunner
+
+from penstock.cli.main import app as cli
 from penstock.events import FlowStatus
 from penstock.observe.stored.tables import list_tables
 
@@ -121,29 +128,112 @@ def test_names_of_tables_live_in_the_storage_and_are_known_to_the_next_run(app: 
     app.spark.sql("DROP SCHEMA app_shop CASCADE")
 
 
-def test_a_script_writes_to_one_catalog_and_to_those_of_its_session(app: ScriptProject) -> None:
-    app.arrive("1", ORDERS)
-    code = """\
+class TestCatalogs:
+    WRITE = """\
         df = spark.readStream.format("json").schema("id LONG").load("DIR/in")
-        def write(table):
-            stream = df.writeStream.format("delta").option("checkpointLocation", f"DIR/checkpoints/{table}")
+        def write(table, rows=df):
+            stream = rows.writeStream.format("delta").option("checkpointLocation", f"DIR/checkpoints/{table}")
             stream.trigger(availableNow=True).toTable(table).awaitTermination()
-        write("bronze.app_shop.orders")
-        write("app_shop.again")
-        OTHER
         """
-    error = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("SCRIPT_TABLE_IN_ANOTHER_CATALOG")
-    assert (error.facts["catalog"], error.facts["own"]) == ("silver", "bronze")
-    assert str(error.location) == "app.py:4"
-    assert app.spark.table("app_shop.orders").count() == 2, "the rows of another catalog are not among them"
-    # A catalog that the session has is Spark's affair, here a class that is missing.
-    app.spark.conf.set("spark.sql.catalog.silver", "no.such.Catalog")
-    try:
-        failed = app.run(code.replace("OTHER", 'write("silver.app_shop.orders")')).error("SCRIPT_FAILED")
+
+    @pytest.fixture(autouse=True)
+    def _forgets_catalogs(self, app: ScriptProject) -> Iterator[None]:
+        yield
+        self.begin_again(app)
+
+    def begin_again(self, app: ScriptProject) -> None:
+        """As another process does."""
+        tables = app.directory / ".penstock/scripts/app/tables"
+        aside = tables.rename(tables.with_name("aside")) if tables.exists() else None  # DROP SCHEMA deletes its folder
+        for schema in app.spark.catalog.listDatabases():
+            if schema.name != "default":
+                app.spark.sql(f"DROP SCHEMA `{schema.name}` CASCADE")
+        for name in ("red", "green", "blue"):
+            app.spark.conf.unset(f"spark.sql.catalog.{name}")
+            app.spark.conf.unset(f"spark.sql.catalog.{name}.prefix")
+        if aside is not None:
+            shutil.rmtree(tables, ignore_errors=True)
+            aside.rename(tables)
+
+    def test_tables_of_the_same_name_stay_apart(self, app: ScriptProject) -> None:
+        app.arrive("1", ORDERS)
+        code = (
+            self.WRITE
+            + """
+        from delta.tables import DeltaTable
+        from pyspark.sql import functions as F
+        write("red.app_shop.orders")
+        write("green.app_shop.orders", df.where("id > 1"))
+        write("app_shop.again")
+
+        def ids(name):
+            return sorted(each.id for each in spark.table(name).collect())
+
+        assert ids("red.app_shop.orders") == ids("app_shop.orders") == ids("app_shop.again") == [1, 2]
+        assert ids("green.app_shop.orders") == [2]
+        both = spark.sql("SELECT r.id, green.app_shop.orders.id FROM red.app_shop.orders r "
+                         "LEFT JOIN green.app_shop.orders ON r.id = green.app_shop.orders.id")
+        assert sorted(map(tuple, both.collect()), key=str) == [(1, None), (2, 2)]
+        read = spark.readStream.table("green.app_shop.orders").withColumn("seen", F.lit(True))
+        write("green.app_shop.copied", read)
+        spark.sql("MERGE INTO green.app_shop.copied t USING red.app_shop.orders s ON t.id = s.id "
+                  "WHEN NOT MATCHED THEN INSERT (id, seen) VALUES (s.id, false)")
+        assert ids("green.app_shop.copied") == [1, 2]
+        DeltaTable.forName(spark, "green.app_shop.copied").delete("NOT seen")
+        spark.sql("INSERT INTO green.app_shop.copied VALUES (9, true)")
+        assert ids("green.app_shop.copied") == [2, 9]
+        assert spark.sql("SELECT * FROM green.app_shop.copied VERSION AS OF 1").count() == 1
+        spark.sql("OPTIMIZE green.app_shop.copied")
+        spark.sql("CREATE OR REPLACE TABLE green.app_shop.made USING delta AS SELECT 1L AS id")
+        spark.sql("CREATE OR REPLACE TABLE green.app_shop.made USING delta AS SELECT 2L AS id, 'b' AS b")
+        assert ids("green.app_shop.made") == [2]
+        spark.sql("CREATE TABLE IF NOT EXISTS green.app_shop.empty (id LONG) USING delta")
+        tables = {each.tableName for each in spark.sql("SHOW TABLES IN green.app_shop").collect()}
+        assert tables == {"orders", "copied", "made", "empty"}, tables
+        assert spark.catalog.tableExists("green.app_shop.orders")
+        assert not spark.catalog.tableExists("green.app_shop.again")
+        """
+        )
+        app.run(code).fine()
+        tables = app.directory / ".penstock/scripts/app/tables"
+        assert {str(each.parent.relative_to(tables)) for each in tables.glob("*/*/_delta_log")} == {
+            "app_shop/orders", "app_shop/again",
+            "green.app_shop/orders", "green.app_shop/copied", "green.app_shop/made", "green.app_shop/empty",
+        }  # fmt: skip
+        assert [app.status(name).rows for name in ("app_shop.orders", "green.app_shop.orders")] == [2, 1]
+
+        self.begin_again(app)
+        app.arrive("2", [{"id": 3}])
+        again = (
+            self.WRITE
+            + """
+        assert spark.table("green.app_shop.orders").count() == 1
+        write("green.app_shop.orders", df.where("id > 1"))
+        assert spark.table("green.app_shop.orders").count() == 2 == spark.table("red.app_shop.orders").count()
+        write("red.app_shop.orders")
+        assert spark.table("red.app_shop.orders").count() == 3
+        """
+        )
+        app.run(again).fine()
+        shown = CliRunner().invoke(cli, ["show", "green.app_shop.orders", str(app.directory / "app.py"), "--json"])
+        assert sorted(each["id"] for each in json.loads(shown.stdout)) == [2, 3]
+
+    def test_the_own_catalog_does_not_change(self, app: ScriptProject) -> None:
+        app.arrive("1", ORDERS)
+        (app.directory / "penstock.yml").write_text("name: shop\ncatalog: green\n")
+        app.run(self.WRITE + 'write("red.app_shop.orders")\n        write("green.app_shop.orders")\n').fine()
+        assert app.rows(".penstock/scripts/app/tables/app_shop/orders", "id") == [(1,), (2,)]
+        assert app.rows(".penstock/scripts/app/tables/red.app_shop/orders", "id") == [(1,), (2,)]
+        self.begin_again(app)
+        (app.directory / "penstock.yml").write_text("name: shop\ncatalog: red\n")
+        error = app.run(self.WRITE + 'write("app_shop.orders")\n').error("CATALOG_CHANGED")
+        assert (error.facts["noted"], error.facts["own"]) == ("green", "red")
+
+    def test_a_catalog_of_the_session_is_sparks_affair(self, app: ScriptProject) -> None:
+        app.spark.conf.set("spark.sql.catalog.blue", "no.such.Catalog")
+        app.arrive("1", ORDERS)
+        failed = app.run(self.WRITE + 'write("blue.app_shop.orders")\n').error("SCRIPT_FAILED")
         assert "no.such.Catalog" in str(failed)
-    finally:
-        app.spark.conf.unset("spark.sql.catalog.silver")
-        app.spark.sql("DROP SCHEMA app_shop CASCADE")
 
 
 class TestErrors:

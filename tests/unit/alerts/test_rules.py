@@ -36,6 +36,28 @@ def settings(**asked: Any) -> AlertSettings:
     return AlertSettings({"T": TableAlerts(**asked)})
 
 
+def test_an_entry_is_of_the_table_in_its_catalog() -> None:
+    story = Story()
+    story.update("u1")
+    for name in ("sales.orders", "silver.sales.orders", "sales.other"):
+        story.dataset(name)
+        story.flow(name, flow="orders")
+    story.state(UpdateState.RUNNING)
+
+    def stale(*entries: str) -> set[str | None]:
+        asked = AlertSettings({name: TableAlerts(freshness=60.0) for name in entries}).within("bronze")
+        assert watch_over(story.events, asked).unknown_tables() == []
+        return {each.dataset for each in wrong(story, asked, 2 * MINUTE)}
+
+    for own in ("bronze.sales.orders", "Bronze.`sales`.Orders", "sales.orders", "orders"):
+        assert stale(own) == {"sales.orders"}
+    assert stale("silver.Sales.orders") == {"silver.sales.orders"}
+    assert stale("*") == {"sales.orders", "silver.sales.orders", "sales.other"}
+    unknown = AlertSettings({"copper.sales.orders": TableAlerts(freshness=60.0)}).within("bronze")
+    [error] = watch_over(story.events, unknown).unknown_tables()
+    assert error.condition == "ALERT_TABLE_UNKNOWN"
+
+
 def begun(update: str = "u1") -> Story:
     story = Story()
     story.update(update)

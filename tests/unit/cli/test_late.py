@@ -52,6 +52,19 @@ def _show(*words: str, code: int = 0) -> Any:
     return result
 
 
+def test_late_rows_of_the_same_table_in_another_catalog(project: Path) -> None:
+    (project / "penstock.yml").write_text("name: orders\nschema: shop\ncatalog: bronze\n")
+    table = StorageLayout(str(project / ".penstock")).table(Identifier("shop", "hours", "silver"))
+    write_deltalake(table, pa.table({"hour": [1]}))
+    write_deltalake(names.late_rows_path(table), pa.Table.from_pylist([_row(7)]))
+
+    def shown(name: str) -> list[str]:
+        return [row["id"] for row in json.loads(_show(name, str(project), "--json").stdout)]
+
+    assert shown("silver.shop.hours") == shown("Silver.shop.hours__late") == ["order-7"]
+    assert shown("bronze.shop.hours") == shown("hours") == ["order-3", "order-2", "order-1"]
+
+
 @pytest.mark.parametrize("name", ["hours", "SHOP.Hours", "hours__late"])
 def test_the_newest_rows_come_first_with_all_columns(project: Path, name: str) -> None:
     rows = json.loads(_show(name, str(project), "--json").stdout)

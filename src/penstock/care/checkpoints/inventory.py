@@ -13,6 +13,7 @@ from penstock.errors import ConfigError, PenstockError, StateError, did_you_mean
 from penstock.events import Event
 from penstock.events.codec import format_timestamp
 from penstock.events.flows.records import FlowRecord, FlowRecords
+from penstock.graph.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.observe.log.followed_log import Definitions
 from penstock.observe.stored.tables import list_tables
@@ -152,9 +153,11 @@ class Inventory:
         """
         chosen: dict[str, StoredCheckpoint] = {}
         flows: list[FlowRecord] = []
+        there = {(each.dataset, each.flow) for each in (*self.checkpoints, *self.records)}
         for name in names:
-            found = [each for each in self.checkpoints if is_called(each.dataset, each.flow, name, default_schema)]
-            known = [each for each in self.records if is_called(each.dataset, each.flow, name, default_schema)]
+            called = flows_called(name, there, default_schema=default_schema)
+            found = [each for each in self.checkpoints if (each.dataset, each.flow) in called]
+            known = [each for each in self.records if (each.dataset, each.flow) in called]
             if not found and not (recorded and known):
                 raise self.not_found(name)
             chosen |= {each.folder.uri: each for each in found}
@@ -216,16 +219,3 @@ class Inventory:
         if target is not None:
             return target.generation
         return max(generations, default=None) if dataset in self.records.sinks else None
-
-
-def is_called(dataset: Identifier, flow: str, name: str, default_schema: str) -> bool:
-    """Whether a command that says `name` means this flow; see `Inventory.select`."""
-    before, slash, after = name.rpartition("/")
-    if not slash and flow.casefold() == name.casefold():
-        return True
-    if slash and flow.casefold() != after.casefold():
-        return False
-    try:
-        return dataset == Identifier.parse(before if slash else name, default_schema=default_schema)
-    except PenstockError:
-        return False

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, flow_refusal, is_called
+from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, flow_refusal
 from penstock.errors import ConfigError
 from penstock.events.flows.records import FlowRecord
+from penstock.graph.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.storage.checkpoint.backup import Backup, CopiedCheckpoint
 from penstock.storage.checkpoint.changes import Restoration
@@ -32,8 +33,10 @@ def plan_restore(
 
 
 def _named(backup: Backup, names: Iterable[str], default_schema: str) -> Iterator[CopiedCheckpoint]:
+    flows = {each: (dataset_of(each), each.flow) for each in backup.checkpoints}
     for name in names:
-        found = [each for each in backup.checkpoints if is_called(dataset_of(each), each.flow, name, default_schema)]
+        called = flows_called(name, flows.values(), default_schema=default_schema)
+        found = [each for each, flow in flows.items() if flow in called]
         if not found:
             there = ", ".join(flow_label(dataset_of(each), each.flow) for each in backup.checkpoints)
             raise ConfigError("CHECKPOINT_NOT_FOUND", name=name, storage=backup.uri, hint=f"There are: {there}.")

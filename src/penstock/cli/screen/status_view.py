@@ -166,16 +166,28 @@ def update_line(status: PipelineStatus, *, flows: Sequence[FlowLoad] = ()) -> st
     return clean(line)
 
 
-def falling_behind(flows: Iterable[FlowLoad]) -> Iterator[list[str]]:
+def flow_names(flows: Iterable[FlowLoad]) -> Iterator[str]:
+    """Yields the name of each flow: its dataset's, with its own where it has another one."""
+    loads = list(flows)
+    one_schema = len({load.dataset.rpartition(".")[0] for load in loads}) == 1
+    for load in loads:
+        name = load.dataset.rpartition(".")[2]
+        target = name if one_schema else load.dataset
+        own = load.flow.casefold() in {name.casefold(), load.dataset.casefold()}
+        yield clean(target if own else f"{target} < {load.flow}")
+
+
+def falling_behind(flows: Sequence[FlowLoad]) -> Iterator[list[str]]:
     """Yields a line for each flow that falls behind, as a problem of its own."""
-    return ([f"{clean(flow.flow)} falls behind: {flow.falling_behind}"] for flow in flows if flow.falling_behind)
+    named = zip(flow_names(flows), flows, strict=True)
+    return ([f"{name} falls behind: {flow.falling_behind}"] for name, flow in named if flow.falling_behind)
 
 
-def catching_up(flows: Iterable[FlowLoad]) -> Iterator[str]:
+def catching_up(flows: Sequence[FlowLoad]) -> Iterator[str]:
     """Yields how long flows need for what waits for them, of those for which it is known."""
-    for flow in flows:
+    for name, flow in zip(flow_names(flows), flows, strict=True):
         if flow.drain_seconds:
-            yield f"{clean(flow.flow)} catches up in about {duration_ms(1000 * flow.drain_seconds)} at this pace"
+            yield f"{name} catches up in about {duration_ms(1000 * flow.drain_seconds)} at this pace"
 
 
 def short_names(datasets: Iterable[DatasetStatus]) -> dict[str, str]:

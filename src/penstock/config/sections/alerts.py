@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextL
 from penstock.config.values.interval import interval_of_key
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError
+from penstock.graph.identifier import names_of_recorded, recorded_name
 
 ALL_TABLES = "*"
 
@@ -99,11 +100,14 @@ class AlertSettings:
         return bool(self.tables or self.destinations)
 
     def of(self, dataset: str) -> TableAlerts:
-        """Returns for what a dataset (`schema.name`, any case) is watched."""
-        name = dataset.casefold()
+        """Returns for what a dataset (as the event log spells it, any case) is watched."""
         by_name = {key.casefold(): settings for key, settings in self.tables.items()}
-        own = by_name.get(name) or by_name.get(name.rpartition(".")[2]) or TableAlerts()
+        own = next((by_name[each] for each in names_of_recorded(dataset) if each in by_name), TableAlerts())
         return own.over(self.of_pipeline)
+
+    def within(self, catalog: str | None) -> AlertSettings:
+        """Returns these settings with tables as the event log of a pipeline of that catalog spells them."""
+        return replace(self, tables={recorded_name(name, catalog): entry for name, entry in self.tables.items()})
 
     @property
     def of_pipeline(self) -> TableAlerts:

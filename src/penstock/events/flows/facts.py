@@ -16,6 +16,7 @@ from typing import Any, Final
 from penstock.events.flows.progress import batch_progress_of, flow_status_of, retry_at_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
 from penstock.graph.flow_type import FlowType
+from penstock.graph.identifier import names_of_recorded
 
 _REPLACING: Final = {FlowType.COMPLETE.value, FlowType.MATERIALIZED_VIEW.value}
 _BEGINS: Final = {FlowStatus.STARTING, FlowStatus.RUNNING}
@@ -128,7 +129,7 @@ class FlowFacts:
     def _is_refreshed(self, dataset: str) -> bool:
         if dataset in self._begun:
             return False
-        return self._refreshes_all or dataset in self._refreshed or dataset.rpartition(".")[2] in self._refreshed
+        return self._refreshes_all or any(name in self._refreshed for name in names_of_recorded(dataset))
 
 
 class FlowProjection(ABC):

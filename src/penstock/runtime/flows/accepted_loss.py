@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigError, did_you_mean
 from penstock.events import Event, EventType, FlowStatus, batch_progress_of, flow_status_of
 from penstock.events.flows.facts import flow_key
+from penstock.graph.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.spark.failures.source_loss import LOSSES
@@ -65,10 +66,7 @@ def needs_data_correction(events: Iterable[Event], flow: FlowKey) -> bool:
 
 def _flows_called(name: str, graph: ResolvedGraph, default_schema: str) -> list[FlowKey]:
     flows = [(each.declaration.target, each.declaration.name) for each in graph.flows]
-    named = [flow for flow in flows if flow[1].casefold() == name.casefold()]
-    if not named:
-        target = Identifier.parse(name, default_schema=default_schema)
-        named = [flow for flow in flows if flow[0] == target]
+    named = flows_called(name, flows, default_schema=default_schema)
     if not named:
         known = sorted({flow for _, flow in flows})
         suggestion = did_you_mean(name, known, also=f"The pipeline's flows: {', '.join(known)}.")

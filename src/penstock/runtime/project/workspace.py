@@ -214,7 +214,7 @@ class Workspace:
         Raises:
             ConfigError, StateError: the selection or the storage does not allow it.
         """
-        check_own_catalog(self.layout, graph)
+        check_own_catalog(self.layout, graph.catalog, graph.targets)
         if self.config.batch_of is not None:
             selection = selection.as_full_refresh()
         chosen = selection.resolve(graph, default_schema=DefaultSchema(self.config.schema, graph.catalog))

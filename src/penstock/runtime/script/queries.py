@@ -67,6 +67,7 @@ class ScriptQueries:
         *,
         spark: SparkSession,
         layout: StorageLayout,
+        catalog: str | None,
         reads: ScriptReads,
         reports: ScriptReports,
         notice: Callable[[PenstockError], None],
@@ -75,7 +76,7 @@ class ScriptQueries:
     ) -> None:
         self.spark = spark
         self.layout = layout
-        self.tables = ScriptTables(spark, layout)
+        self.tables = ScriptTables(spark, layout, catalog)
         self.notice = notice
         self.started: list[StartedQuery] = []
         self._script = script
@@ -180,7 +181,7 @@ class ScriptQueries:
         name = write.name or self._free(_name_of(write), write)
         dataset = Identifier(self._script, name)
         if write.table is not None:
-            dataset = self.tables.identifier(write.table, write.location)
+            dataset = self.tables.identifier(write.table)
         return replace(write, name=name, dataset=dataset)
 
     def _free(self, base: str, write: StreamWrite) -> str:

@@ -232,6 +232,7 @@ class _ScriptRun:
             self.file.parent,
             spark=spark,
             layout=self._layout,
+            catalog=self._config.catalog,
             reads=self._reads,
             reports=self._reports,
             notice=self._notice,

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from penstock.errors import StateError
-from penstock.graph.resolved import ResolvedGraph
+from penstock.graph.identifier import Identifier
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.layout import encode_part
 
 
-def check_own_catalog(layout: StorageLayout, graph: ResolvedGraph) -> None:
-    """Makes sure that no table has changed its folder, or would go on with another one's, since the last run.
+def check_own_catalog(layout: StorageLayout, own: str | None, targets: Iterable[Identifier]) -> None:
+    """Makes sure that none of the tables has changed its folder, or would go on with another one's, since the last run.
 
-    Another name for the pipeline's own catalog alone moves nothing.
+    `own` is the catalog of the names without one. Another name for the pipeline's own catalog alone moves nothing.
 
     Raises:
         StateError: CATALOG_CHANGED.
     """
-    noted, own = _noted(layout), graph.catalog
+    noted = noted_catalog(layout)
     if noted is None or noted.casefold() == (own or "").casefold():
         return
-    for target in graph.targets:
+    for target in targets:
         if (target.catalog or "").casefold() == noted.casefold():
             consequence = f"'{target}' would begin again without its rows"
             raise StateError("CATALOG_CHANGED", dataset=str(target), noted=noted, own=own, consequence=consequence)
@@ -31,14 +32,14 @@ def check_own_catalog(layout: StorageLayout, graph: ResolvedGraph) -> None:
         raise StateError("CATALOG_CHANGED", noted=noted, own=own, consequence=consequence)
 
 
-def note_own_catalog(layout: StorageLayout, graph: ResolvedGraph) -> None:
-    """Notes the pipeline's own catalog, unless it has none."""
-    if graph.catalog is not None and graph.catalog != _noted(layout):
-        Storage(layout.uri).write_text_atomic(layout.catalog, json.dumps({"catalog": graph.catalog}) + "\n")
+def note_own_catalog(layout: StorageLayout, own: str | None) -> None:
+    """Notes the catalog of the names without one, unless there is none."""
+    if own is not None and own != noted_catalog(layout):
+        Storage(layout.uri).write_text_atomic(layout.catalog, json.dumps({"catalog": own}) + "\n")
 
 
-def _noted(layout: StorageLayout) -> str | None:
-    """The catalog of the last run; None before there was one, and when the file is damaged: it only guards."""
+def noted_catalog(layout: StorageLayout) -> str | None:
+    """Returns the catalog of the last run; None before there was one, and when the file is damaged: it only guards."""
     try:
         document = json.loads(Storage(layout.uri).read_text(layout.catalog))
     except (FileNotFoundError, ValueError):

@@ -59,6 +59,10 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 - `PlanJson`: returns the JSON of a logical plan to Python compressed, in one answer.
 
+`script`: the session of a script.
+
+- `StorageCatalog`: a catalog of the script's storage, by which Spark finds tables of names with three parts.
+
 `serve`: the SQL endpoint's sessions, in which clients can only read what is served.
 
 - `ReadOnlyExtension`: puts the next two into the sessions.
@@ -88,6 +92,7 @@ SHARED_TABLE_FOLDER = "spark.penstock.table"
 """A setting of the session, and a local property of jobs: URIs of folders that executors have to see."""
 
 ARRIVING_FILES = "penstock.files.ArrivingFilesProvider"
+STORAGE_CATALOG = "penstock.script.StorageCatalog"
 
 
 def own_jars() -> list[Path]:

@@ -65,6 +65,7 @@ def audit(
     from penstock.access.store import recorded_grants
     from penstock.events.log.audit import recorded_actions
     from penstock.events.log.reads import recorded_reads, sealing
+    from penstock.graph.identifier import recorded_name
 
     reads = list(recorded_reads(config.storage))
     actions = sealing(list(recorded_actions(config.storage)), reads)
@@ -80,7 +81,7 @@ def audit(
     ]
     broken = StateError("AUDIT_CHAIN_BROKEN", storage=config.storage, wrong="; ".join(wrong)) if wrong else None
     hashes = {kind: _newest(entries) for kind, entries in record.items()}
-    wanted = _wanted(user, table, since)
+    wanted = _wanted(user, table and recorded_name(table, config.catalog), since)
     listed = {
         kind: [each for each in entries if only in {None, kind} and wanted(each)] for kind, entries in record.items()
     }
@@ -124,17 +125,19 @@ def _noun(kind: Kind) -> str:
 
 def _wanted(user: str | None, table: str | None, since: datetime | None) -> Callable[[RecordedAction], bool]:
     """Returns which entries to list; one that cannot be read is always listed."""
+    from penstock.graph.identifier import names_of_recorded
+
     if since is not None and since.tzinfo is None:
         since = since.replace(tzinfo=UTC)
 
     def wanted(entry: RecordedAction) -> bool:
         if entry.event is None:
             return True
-        details, name = _details(entry), (table or "").casefold()
-        tables = [each.casefold() for each in _tables(entry)]
+        details = _details(entry)
+        names = {name for each in _tables(entry) for name in names_of_recorded(each)}
         return (
             (user is None or str(details.get("user_name") or "").partition(" ")[0] == user)
-            and (table is None or any(each == name or each.endswith(f".{name}") for each in tables))
+            and (table is None or table.casefold() in names)
             and (since is None or entry.event.timestamp >= since)
         )
 

@@ -122,6 +122,7 @@ def _report(picture: _Picture) -> Report:
 
 def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
     """Builds the table; with fewer `rows` than there are flows those in trouble come first, whatever the order."""
+    from penstock.cli.screen.status_view import flow_names
     from penstock.events import FlowStatus
     from penstock.observe.numbers import UNKNOWN, duration_ms, rate, short_count
 
@@ -130,7 +131,7 @@ def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
     if rows < len(flows):
         troubled = sorted(flows, key=lambda load: load.status not in trouble and load.falling_behind is None)
         shown = tuple(troubled[:rows])
-    schemas = {load.dataset.rpartition(".")[0] for load in flows}
+    names = {id(load): name for load, name in zip(flows, flow_names(flows), strict=True)}
     stateful = any(load.state_rows is not None for load in flows)
     state = (("state", True),) if stateful else ()
     return table(
@@ -142,7 +143,7 @@ def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
         ],
         (
             (
-                _name(load, one_schema=len(schemas) == 1),
+                names[id(load)],
                 "" if load.status is None else load.status.value.lower(),
                 UNKNOWN if load.busy is None else f"{100 * load.busy:.0f} %",
                 rate(load.input_rows_per_second),
@@ -154,11 +155,3 @@ def _table(flows: tuple[FlowLoad, ...], rows: int) -> Any:
             for load in shown
         ),
     )
-
-
-def _name(load: FlowLoad, *, one_schema: bool) -> str:
-    """The flow's name, with its dataset where that has another."""
-    schema, _, name = load.dataset.rpartition(".")
-    target = name if one_schema or not schema else load.dataset
-    own = load.flow.casefold() in {name.casefold(), load.dataset.casefold()}
-    return target if own else f"{target} < {load.flow}"

@@ -69,7 +69,7 @@ def lost_checkpoint(write: StreamWrite, starting: Starting) -> StreamWrite:
                 dataset=str(write.dataset),
                 query=write.name,
                 path=write.checkpoint,
-                table=write.table or local_path(write.path),
+                table=local_path(write.path) if write.table is None else write.dataset,
                 batch=stored,
             )
     return write
