@@ -13,7 +13,7 @@ ROWS = 50
 
 
 def rows(number):
-    """Returns the orders of one hour, in whole euros; a few have no shop, and a few are cancellations, with a negative amount."""
+    """Returns the orders of one hour, in whole euros; a few lack a shop, or are cancellations (a negative amount)."""
     chance = random.Random(number)
     for each in range(ROWS):
         yield {

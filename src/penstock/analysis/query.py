@@ -26,7 +26,7 @@ from penstock.graph.elements import (
     UnresolvedFlow,
     declared_mode,
 )
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import AppliedChanges, EndlessState, ResolvedFlow
 from penstock.graph.sql_query import SqlQuery

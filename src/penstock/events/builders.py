@@ -162,7 +162,7 @@ def flow_definition(
     Args:
         flow: its declared name.
         output_dataset: full name of the dataset that it fills.
-        flow_type: a value of `penstock.graph.flow_type.FlowType`; `complete` and `materialized_view`
+        flow_type: a value of `penstock.graph.flows.flow_type.FlowType`; `complete` and `materialized_view`
             flows replace their target's rows with each batch, all others add.
         input_datasets: full names of the pipeline's datasets that it reads.
         schema: (name, Spark simple type, comment) per column of the query.

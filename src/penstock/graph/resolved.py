@@ -16,7 +16,7 @@ from penstock.graph.elements import (
     TemporaryView,
     UnresolvedFlow,
 )
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema.column_lineage import ColumnLineage
 from penstock.graph.schema.table_schema import Schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from penstock.errors import render
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.stages import UpdatePlan
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.batch import OF_A_BATCH_RUN
 from penstock.graph.elements import AnySink, MaterializedView, StreamingTable
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema.table_schema import Schema

@@ -7,7 +7,7 @@ import pytest
 from penstock.errors import SourceLocation
 from penstock.graph.companions.quarantining import has_quarantine, with_event_parts
 from penstock.graph.elements import EventPart, Expectation, OnViolation, StreamingTable, UnresolvedFlow
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema.table_schema import Schema

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.graph.flow_names import flows_called
+from penstock.graph.flows.flow_names import flows_called
 from penstock.graph.identifier import DefaultSchema, Identifier, names_of_recorded, recorded_name
 
 OWN, SILVER, OTHER = Identifier("sales", "orders"), Identifier("sales", "orders", "silver"), Identifier("raw", "Clicks")

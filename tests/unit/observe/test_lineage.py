@@ -8,7 +8,7 @@ from tests.recorded.build import RECORDED, SECOND_UPDATE
 from penstock.errors import SourceLocation
 from penstock.events import Event, EventReader, FlowStatus
 from penstock.graph.elements import MaterializedView, StreamingTable, TemporaryView, UnresolvedFlow
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph, ResolvedView
 from penstock.graph.schema.table_schema import Schema

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import DefinitionError, SourceLocation
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import EndlessState, UpdateKeys
 from penstock.plan.explain import describe, flow_label, render_plan

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.plan.conftest import Pipeline
 
 from penstock.errors import ConfigError, StateError
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import PRIVATE
 from penstock.plan.selection import RefreshSelection

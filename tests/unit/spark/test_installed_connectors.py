@@ -13,7 +13,7 @@ import pytest
 
 from penstock.errors import ConfigError, SourceLocation
 from penstock.graph.elements import UnresolvedFlow
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
 from penstock.graph.schema.table_schema import Schema

@@ -10,7 +10,7 @@ from penstock.alerts.rules.silence import Silence
 from penstock.config import AlertSettings
 from penstock.events import Event, EventType
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 
 RULE = "no_input"
 _NOT_FED = {FlowType.MATERIALIZED_VIEW.value, "view"}

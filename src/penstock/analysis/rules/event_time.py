@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from penstock.errors import PenstockError
 from penstock.graph.elements import Dataset, EventTime
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import EndlessState, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema.table_schema import Schema
 from penstock.graph.stream_definition import NO_DELAY, STATE_STORE

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from penstock.errors import PenstockError
 from penstock.graph.elements import MaterializedView
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import AppliedChanges, ResolvedFlow, ResolvedGraph
 from penstock.graph.rules.changes import disagreement
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from penstock.config import Trigger, TriggerKind, is_continuous, parse_interval, trigger_kind
 from penstock.errors import ConfigError, PenstockError, did_you_mean
 from penstock.graph.elements import FormatSink
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 
 _MODE = "pipelines.trigger"

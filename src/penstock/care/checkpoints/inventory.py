@@ -13,7 +13,7 @@ from penstock.errors import ConfigError, PenstockError, StateError, did_you_mean
 from penstock.events import Event
 from penstock.events.codec import format_timestamp
 from penstock.events.flows.records import FlowRecord, FlowRecords
-from penstock.graph.flow_names import flows_called
+from penstock.graph.flows.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.observe.log.followed_log import Definitions
 from penstock.observe.stored.tables import list_tables

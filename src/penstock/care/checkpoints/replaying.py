@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.care.checkpoints.table_history import find_batch
 from penstock.errors import StateError
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.plan.state import RecordedBatch
 from penstock.storage import Storage, local_path
 from penstock.storage.checkpoint.one_batch import repeatable_batches

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint, flow_label, flow_refusal
 from penstock.errors import ConfigError
 from penstock.events.flows.records import FlowRecord
-from penstock.graph.flow_names import flows_called
+from penstock.graph.flows.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.storage.checkpoint.backup import Backup, CopiedCheckpoint
 from penstock.storage.checkpoint.changes import Restoration

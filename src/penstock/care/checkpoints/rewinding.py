@@ -14,7 +14,7 @@ from penstock.errors import StateError
 from penstock.events.flows.records import FlowRecords
 from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.storage.checkpoint.state import missing_state_files, operators
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from penstock.events.flows.progress import batch_progress_of, flow_status_of, retry_at_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import names_of_recorded
 
 _REPLACING: Final = {FlowType.COMPLETE.value, FlowType.MATERIALIZED_VIEW.value}

@@ -11,7 +11,7 @@ from penstock.events.flows.compaction import SummedProjection, totals_of
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
 from penstock.events.flows.progress import checkpointed_batch_of
 from penstock.events.types import BatchProgress, CheckpointedBatch, Event, EventType
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 
 RESET = "RESET_CHECKPOINT"

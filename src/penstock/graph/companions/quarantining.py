@@ -17,7 +17,7 @@ from penstock.graph.elements import (
     SnapshotChangeFlow,
     StreamingTable,
 )
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from penstock.config import PipelineConfig
 from penstock.errors import PenstockError, StateError
 from penstock.graph.elements import has_uniqueness
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.protection import stored_protection
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph

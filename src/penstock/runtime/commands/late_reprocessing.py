@@ -21,7 +21,7 @@ from penstock.events.flows.late_rows import reprocessed
 from penstock.graph.companions import late_rows as names
 from penstock.graph.companions.late_rows import late_rows_path
 from penstock.graph.elements import StreamingTable
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState

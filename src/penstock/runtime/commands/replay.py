@@ -15,7 +15,7 @@ from penstock.events import BatchProgress, EventLog, EventType, FlowStatus, buil
 from penstock.graph.companions.quarantine import FLOW, quarantine_path
 from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import ChangeFlow, MaterializedView, StreamingTable
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from penstock.errors import ConfigError, did_you_mean
 from penstock.events import Event, EventType, FlowStatus, batch_progress_of, flow_status_of
 from penstock.events.flows.facts import flow_key
-from penstock.graph.flow_names import flows_called
+from penstock.graph.flows.flow_names import flows_called
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.spark.failures.source_loss import LOSSES

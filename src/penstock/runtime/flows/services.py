@@ -16,7 +16,7 @@ from penstock.errors import PenstockError
 from penstock.graph.companions.lateness_counting import LatenessCounting
 from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import ChangeFlow, FlowFunction, OutputMode, SnapshotChangeFlow, Table, has_uniqueness
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ROWS_AS_QUERIED, ResolvedFlow, ResolvedGraph
 from penstock.graph.schema.declared_columns import undeclared_column, undeclared_columns

@@ -8,7 +8,7 @@ from typing import Literal, assert_never
 from pyspark.sql import DataFrame, SparkSession
 
 from penstock.graph.elements import ChangeFlow, FormatSink, FunctionSink
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, UpdateKeys
 from penstock.graph.schema.table_schema import Schema

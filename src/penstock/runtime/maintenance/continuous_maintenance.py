@@ -13,7 +13,7 @@ from pyspark.util import inheritable_thread_target
 from penstock.config import MaintenanceSettings
 from penstock.errors import PenstockError
 from penstock.graph.elements import MaterializedView
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
 from penstock.plan.maintenance import due_maintenance
 from penstock.runtime.flows.services import FlowServices

@@ -15,7 +15,7 @@ from penstock.events import (
     UpdateState,
     builders,
 )
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.runtime.script.stream_write import StreamWrite
 from penstock.spark.plans.inspection import stateful_operators, watermark
 

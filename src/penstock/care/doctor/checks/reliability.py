@@ -24,7 +24,7 @@ from penstock.care.doctor.checks.outcome import (
 from penstock.care.doctor.facts import StorageFacts
 from penstock.care.doctor.settings import SettingsFacts
 from penstock.care.finding import SettingEdit, Subject
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.observe.numbers import duration_ms
 from penstock.storage.local_disk import local_path
 

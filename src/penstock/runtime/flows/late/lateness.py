@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from penstock.config import TriggerKind
 from penstock.errors import PenstockError
 from penstock.graph.companions.lateness_counting import LATENESS, LatenessCounting
-from penstock.graph.flow_type import FlowType
+from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import ResolvedFlow
 from penstock.runtime.flows.services import FlowServices
 from penstock.runtime.storage_state.stream_notes import noted_definition

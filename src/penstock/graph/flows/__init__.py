@@ -1,0 +1,1 @@
+"""Flows by kind and by name."""
