@@ -144,13 +144,15 @@ def test_a_batch_that_runs_again_has_the_same_records(kinesis: KinesisServer, qu
     kinesis.create("again", shards=2)
     kinesis.put("again", [f"v{n}" for n in range(100)])
     queries.append(query := Query(kinesis.options("again", maxRecordsPerFetch="7", maxFetchDuration="50ms")))
-    batches = [(query.batch(), query.before, query.at) for _ in range(3)]
+    batches = []
+    while len(batches) < 3:
+        if rows := query.batch():  # a busy machine may get none within the 50 ms
+            batches.append((rows, query.before, query.at))
     kinesis.put("again", ["more"])
     kinesis.split("again", 0)
     query.reader.stop()  # with its files
     queries.append(after := Query(kinesis.options("again", maxRecordsPerFetch="3")))
     for rows, start, end in batches:
-        assert rows
         assert sorted(after.rows(start, end), key=str) == sorted(rows, key=str)
     assert after.rows(end, end) == []
 

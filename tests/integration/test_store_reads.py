@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tests.integration.store_server import EACH_STORE, store_server, used_by_this_process
 
-from penstock.events.log import reads
+from penstock.events.log import action_chain
 from penstock.events.log.reads import ReadAudit, newest_read, recorded_reads
 from penstock.storage import Storage
 
 
 @pytest.mark.parametrize("kind", EACH_STORE)
 def test_readers_at_the_same_moment_make_one_chain(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reads, "_OBJECT_BYTES", 3000)
+    monkeypatch.setattr(action_chain, "_OBJECT_BYTES", 3000)
     with store_server(kind, tmp_path) as server, used_by_this_process(server):
         storage = server.bucket("read") + "/storage"
         audit = ReadAudit(storage, "orders", required=True)

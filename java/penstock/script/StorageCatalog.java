@@ -57,6 +57,7 @@ public final class StorageCatalog implements StagingTableCatalog, SupportsNamesp
   @Override
   public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
     return Arrays.stream(tables().listTables(stored(namespace)))
+        .filter(each -> each.namespace().length > 0) // Spark adds the session's temporary views
         .map(each -> Identifier.of(namespace, each.name()))
         .toArray(Identifier[]::new);
   }

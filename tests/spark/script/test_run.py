@@ -188,6 +188,7 @@ class TestCatalogs:
         spark.sql("CREATE OR REPLACE TABLE green.app_shop.made USING delta AS SELECT 2L AS id, 'b' AS b")
         assert ids("green.app_shop.made") == [2]
         spark.sql("CREATE TABLE IF NOT EXISTS green.app_shop.empty (id LONG) USING delta")
+        spark.range(1).createOrReplaceTempView("a_view_of_the_session")
         tables = {each.tableName for each in spark.sql("SHOW TABLES IN green.app_shop").collect()}
         assert tables == {"orders", "copied", "made", "empty"}, tables
         assert spark.catalog.tableExists("green.app_shop.orders")
