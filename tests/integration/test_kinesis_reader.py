@@ -144,7 +144,7 @@ def test_a_batch_that_runs_again_has_the_same_records(kinesis: KinesisServer, qu
     kinesis.create("again", shards=2)
     kinesis.put("again", [f"v{n}" for n in range(100)])
     queries.append(query := Query(kinesis.options("again", maxRecordsPerFetch="7", maxFetchDuration="50ms")))
-    batches = []
+    batches: list[tuple[list[Any], Entry, Entry]] = []
     while len(batches) < 3:
         if rows := query.batch():  # a busy machine may get none within the 50 ms
             batches.append((rows, query.before, query.at))

@@ -7,7 +7,6 @@ import re
 import subprocess
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pyhive.exc import OperationalError
 from TCLIService import ttypes
 from tests.certificates import Authority
 from tests.cli_runner import Running, own_process, running
+from tests.integration.sql_endpoint import SqlEndpoint, state_of
 from thrift.transport.TTransport import TTransportException
 
 from penstock.runtime.serving.users import hash_password
@@ -114,14 +114,8 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Endpoint]:
     (folder / "penstock.yml").write_text(_settings(_USERS))
     own_process("run", folder).expect(0)
     with running("serve", folder, environ={"BOB": _BOB, **_HOSTILE}) as command:
-        stdout, stderr = command.process.stdout, command.process.stderr
-        assert stdout is not None
-        assert stderr is not None
-        told: list[str] = []
-        threading.Thread(target=lambda: told.extend(stderr), daemon=True).start()
-        found = re.search(r"jdbc:hive2://127\.0\.0\.1:(\d+)/shop", stdout.readline())
-        assert found is not None, told
-        endpoint = _Endpoint(folder, int(found[1]), stdout.readline().split()[1], command, told)
+        started = SqlEndpoint.started(command)
+        endpoint = _Endpoint(folder, started.port, started.health, command, started.stderr)
         with suppress(OperationalError):  # a busy machine may take longer for the first query than a query may take
             endpoint.rows("SELECT count(*) FROM customers c JOIN orders o ON c.id = o.id")
         yield endpoint
@@ -331,7 +325,7 @@ def test_a_user_who_is_taken_out_loses_the_running_query_and_the_session(endpoin
 
         asking = threading.Thread(target=ask, args=(_SLOW,))
         asking.start()
-        endpoint.command.wait_for(lambda: _health(endpoint)["running"] == 1, what="the query")
+        endpoint.command.wait_for(lambda: state_of(endpoint.health)["running"] == 1, what="the query")
         file.write_text(_settings({name: secret for name, secret in _USERS.items() if name != "bob"}))
         try:
             asking.join(10)
@@ -343,15 +337,10 @@ def test_a_user_who_is_taken_out_loses_the_running_query_and_the_session(endpoin
     assert all("[SQL_USER_REVOKED]" in message for message in found)
 
 
-def _health(endpoint: _Endpoint) -> Any:
-    with urllib.request.urlopen(endpoint.health, timeout=10) as answer:
-        return json.load(answer)
-
-
 def test_the_health_page_counts_queries(endpoint: _Endpoint) -> None:
-    before = _health(endpoint)
+    before = state_of(endpoint.health)
     endpoint.rows("SELECT 1")
-    after = _health(endpoint)
+    after = state_of(endpoint.health)
     assert (after["status"], after["tables"], after["queries"]) == ("up", 2, before["queries"] + 1)
 
 

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,8 @@ import pytest
 from pyhive import hive
 from pyhive.exc import OperationalError
 from tests.cli_runner import own_process, running
+from tests.integration.sql_endpoint import SqlEndpoint, state_of
+from tests.processes import wait_until
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
@@ -49,13 +51,12 @@ _ROLES = {"analysts": ["ada", "bob"], "auditors": ["bob"], "everyone": ["*"]}
 @dataclass(frozen=True)
 class _Endpoint:
     folder: Path
-    port: int
-    said: list[str]
+    started: SqlEndpoint
 
     def rows(self, statement: str, user: str = "ada") -> list[Any]:
         auth = {"password": user, "auth": "CUSTOM"} if self.has_users else {}
         with (
-            hive.connect("127.0.0.1", self.port, username=user, database="shop", **auth) as connection,
+            hive.connect("127.0.0.1", self.started.port, username=user, database="shop", **auth) as connection,
             connection.cursor() as cursor,
         ):
             cursor.execute(statement)
@@ -83,7 +84,7 @@ class _Endpoint:
 
 
 def _settings(users: tuple[str, ...], roles: dict[str, list[str]]) -> str:
-    serve = {"port": 0, "users": {user: hash_password(user) for user in users}}
+    serve = {"port": 0, "health_port": 0, "users": {user: hash_password(user) for user in users}}
     document = {"name": "orders", "schema": "shop", "serve": serve, "roles": roles, "access": {"default": "deny"}}
     return json.dumps(document)
 
@@ -108,14 +109,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _served(folder: Path) -> Iterator[_Endpoint]:
     with running("serve", folder) as command:
-        stdout, stderr = command.process.stdout, command.process.stderr
-        assert stdout is not None
-        assert stderr is not None
-        said: list[str] = []
-        threading.Thread(target=lambda: said.extend(stderr), daemon=True).start()
-        found = re.search(r"jdbc:hive2://127\.0\.0\.1:(\d+)/shop", stdout.readline())
-        assert found is not None, said
-        yield _Endpoint(folder, int(found[1]), said)
+        yield _Endpoint(folder, SqlEndpoint.started(command))
 
 
 @pytest.fixture(scope="module")
@@ -123,15 +117,16 @@ def endpoint(project: Path) -> Iterator[_Endpoint]:
     yield from _served(project)
 
 
-def _until(check: Any, seconds: float = 60.0) -> None:
+def _until(check: Callable[[], object]) -> None:
     """Waits until a check holds; a change counts within five seconds."""
-    end = time.monotonic() + seconds
-    while True:
+
+    def holds() -> bool:
         with suppress(AssertionError, OperationalError):
             check()
-            return
-        assert time.monotonic() < end, "the change does not count"
-        time.sleep(0.5)
+            return True
+        return False
+
+    wait_until(holds, timeout=30, what="the change to count", interval=0.5)
 
 
 _COUNT = "SELECT count(*) FROM "
@@ -191,11 +186,12 @@ def test_a_revoke_ends_the_query_that_runs(endpoint: _Endpoint) -> None:
 
     query = threading.Thread(target=slow, args=("ada",))
     query.start()
-    time.sleep(3)
+    wait_until(lambda: state_of(endpoint.started.health)["running"] == 1, timeout=60, what="the query to run")
+    time.sleep(1)  # until it has opened the table
     endpoint.sql("REVOKE SELECT ON TABLE orders FROM analysts")
     try:
         query.join(60)
-        assert not query.is_alive(), endpoint.said
+        assert not query.is_alive(), endpoint.started.stderr
         assert "[SQL_GRANT_REVOKED]" in "".join(messages)
         assert endpoint.refusal(_COUNT + "orders") == "INSUFFICIENT_PERMISSIONS"
     finally:

@@ -12,6 +12,7 @@ from typing import Final
 from penstock.access.grants import SELECT, Access, Grants, Securable
 from penstock.access.statements import ChangeGrant
 from penstock.config.pipeline_config import PipelineConfig
+from penstock.config.sections.access import AccessSettings
 from penstock.errors import ExternalError, StateError
 from penstock.events.flows.facts import details_of
 from penstock.events.log.action_chain import ActionChain
@@ -23,14 +24,14 @@ GRANT: Final = "GRANT"
 REVOKE: Final = "REVOKE"
 
 
-def access_of(config: PipelineConfig) -> Access:
-    """Returns who may read which tables: the grants of the pipeline's storage, the roles of its file.
+def access_of(storage_uri: str, settings: AccessSettings) -> Access:
+    """Returns who may read which tables: the grants of a storage, with the roles of a pipeline file.
 
     Raises:
         StateError: GRANTS_DAMAGED.
         ConfigError, ExternalError: the storage cannot be read.
     """
-    return Access(read_grants(config.storage), config.access.roles, config.access.default_deny)
+    return Access(read_grants(storage_uri), settings.roles, settings.default_deny)
 
 
 def read_grants(storage_uri: str) -> Grants:

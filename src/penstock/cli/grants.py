@@ -32,7 +32,7 @@ def about_grants(config: PipelineConfig, statement: str) -> tuple[list[str], lis
     if isinstance(parsed, ChangeGrant):
         _change(config, parsed)
         return [], []
-    return _COLUMNS, shown_grants(access_of(config), parsed.principal, parsed.securable)
+    return _COLUMNS, shown_grants(access_of(config.storage, config.access), parsed.principal, parsed.securable)
 
 
 def _change(config: PipelineConfig, change: ChangeGrant) -> None:
@@ -45,7 +45,7 @@ def _change(config: PipelineConfig, change: ChangeGrant) -> None:
         note(f"{', '.join(change.implied)}: needs no grant here")
     if not change.selects:
         return
-    before = access_of(config)  # a damaged record is not written on
+    before = access_of(config.storage, config.access)  # a damaged record is not written on
     change = replace(change, securable=_stored(config, change.securable) if change.granted else change.securable)
     record_grant(config, change)
     verb, towards = ("Granted", "to") if change.granted else ("Revoked", "from")

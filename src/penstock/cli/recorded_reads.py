@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from penstock.cli.screen.console import note
@@ -35,26 +36,31 @@ def record_read(
     Raises:
         StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED; READ_NOT_RECORDED, where the pipeline requires the record.
     """
-    names = sorted(tables)
-    check_read(config, command, names, request)
+    names, check = sorted(tables), read_check(config, command, request)
+    for table in names:
+        check(table)
     _record(config, map(str, names), rows, {"command": command, **request})
 
 
-def check_read(config: PipelineConfig, command: str, tables: Iterable[Identifier], request: Mapping[str, Any]) -> None:
-    """Raises unless the account of this process may read the tables; a refusal is recorded.
+def read_check(config: PipelineConfig, command: str, request: Mapping[str, Any]) -> Callable[[Identifier], None]:
+    """Returns what raises unless the account of this process may read a table; a refusal is recorded.
 
-    Raises:
-        StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
+    It reads the grants once, when it is first called, and raises StateError INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
     """
     from penstock.access.store import access_of
     from penstock.events.log.audit import account
 
-    try:
-        access_of(config).check(account(), tables)
-    except StateError as refused:
-        if refused.dataset is not None:
-            _record(config, [refused.dataset], 0, {"command": command, **request, "refused": refused.condition})
-        raise
+    grants = cache(lambda: access_of(config.storage, config.access))
+
+    def check(table: Identifier) -> None:
+        try:
+            grants().check(account(), [table])
+        except StateError as refused:
+            if refused.dataset is not None:
+                _record(config, [refused.dataset], 0, {"command": command, **request, "refused": refused.condition})
+            raise
+
+    return check
 
 
 def record_served_read(

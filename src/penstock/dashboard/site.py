@@ -12,8 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from penstock.access.grants import Access
-from penstock.access.store import read_grants
+from penstock.access.store import access_of
 from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog, Snapshot
 from penstock.dashboard.rendering import dataset_path, render
@@ -87,8 +86,7 @@ class Site:
             StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
             ConfigError, ExternalError: the storage cannot be read.
         """
-        settings = self.pipeline.access
-        access = Access(read_grants(self.log.storage), settings.roles, settings.default_deny)
+        access = access_of(self.log.storage, self.pipeline.access)
         try:
             access.check(self.viewer(request).user, [table])
         except StateError as refused:

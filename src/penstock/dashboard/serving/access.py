@@ -79,8 +79,7 @@ class Access:
 
     def user_of(self, headers: Headers) -> str | None:
         """Returns whom a proxy that sends the token as a bearer token names; None for a request without both."""
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if self.user_header is None or scheme.casefold() != "bearer" or not self.is_token(given.strip()):
+        if self.user_header is None or not self.is_token(bearer_token(headers) or ""):
             return None
         named = headers.getlist(self.user_header)
         return (named[0].strip() or None) if len(named) == 1 else None  # of two, one may be the browser's
@@ -100,6 +99,12 @@ class Access:
 
     def _signature(self, ends: str) -> str:
         return hmac.new((self.token or "").encode(), f"penstock dashboard {ends}".encode(), hashlib.sha256).hexdigest()
+
+
+def bearer_token(headers: Headers) -> str | None:
+    """Returns the token of `Authorization: Bearer …`, None without such a header."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    return given.strip() if scheme.casefold() == "bearer" else None
 
 
 def access_for(

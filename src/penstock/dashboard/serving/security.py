@@ -15,7 +15,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from penstock.config.values.authority import Authority
-from penstock.dashboard.serving.access import SESSION_SECONDS, Access
+from penstock.dashboard.serving.access import SESSION_SECONDS, Access, bearer_token
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -109,9 +109,8 @@ class Guard:
         headers = Headers(scope=scope)
         if self._access.is_session(_cookie(headers.get("cookie", ""))):
             return None
-        scheme, _, given = headers.get("authorization", "").partition(" ")
-        if scheme.casefold() == "bearer":
-            if self._access.is_token(given.strip()):
+        if (given := bearer_token(headers)) is not None:
+            if self._access.is_token(given):
                 return None
             if self._is_one_too_many(scope):
                 return PlainTextResponse(f"{_TOO_MANY}\n", 429, headers={"Retry-After": "60"})

@@ -13,11 +13,11 @@ from penstock.events.types import Event, EventType
 from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.identifier import Identifier, split_name
-from penstock.graph.protection import is_restricted, stored_protection
+from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
-from penstock.storage.delta.table import has_delta_log, open_delta_table, queried_rows, readable, table_properties
+from penstock.storage.delta.table import has_delta_log, open_delta_table, queried_rows, readable
 from penstock.storage.layout import dataset_name
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
@@ -231,11 +231,6 @@ def check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
         raise StateError("TABLE_PROTECTION_FAILED", dataset=name, name=name, reason=error) from error
     if protection is not None:
         raise StateError("TABLE_IS_PROTECTED", dataset=name, name=name)
-
-
-def may_be_read_whole(table: StoredTable) -> bool:
-    """Whether a table has neither row filter nor masks and is not private."""
-    return not is_restricted(table_properties(table.uri))
 
 
 def _order_by(table: StoredTable, columns: list[str], sort: str | None, *, descending: bool) -> str:

@@ -14,7 +14,7 @@ class ServedAccess:
     """Decides which tables a client's user may read.
 
     `load` returns the grants and roles as they are now; `refresh` calls it. Unless users are `verified` by a password,
-    a client is nobody: only a role with `*` counts.
+    a client has no name: only a role with `*` counts.
     """
 
     load: Callable[[], Access]

@@ -202,7 +202,7 @@ def start_server(
     workspace = Workspace.open(config, progress)
     known = Users(lambda: users().serve.users, declared=bool(serve.users))
     known.refresh()
-    access = ServedAccess(lambda: access_of(replace(config, access=users().access)), verified=bool(serve.users))
+    access = ServedAccess(lambda: access_of(config.storage, users().access), verified=bool(serve.users))
     access.refresh()
     tables = ServedTables(workspace, elsewhere, report)
     tables.use_roles(access.roles)

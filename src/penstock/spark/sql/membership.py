@@ -8,10 +8,10 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from penstock.access.grants import EVERYONE
 from penstock.graph.sql.names import literal
 
 _NAMES: Final = ("is_member", "is_account_group_member")
-_EVERYONE: Final = "*"
 _CALL: Final = re.compile(rf"\b(?:{'|'.join(_NAMES)})\b", re.IGNORECASE)
 
 
@@ -32,6 +32,6 @@ def define_membership(spark: SparkSession, roles: Mapping[str, frozenset[str]]) 
 
 
 def _has(users: frozenset[str]) -> str:
-    if _EVERYONE in users:
+    if EVERYONE in users:
         return "TRUE"
     return f"current_user() IN ({', '.join(map(literal, sorted(users)))})"

@@ -169,12 +169,14 @@ def policy(
     """
     from penstock.access.store import access_of
     from penstock.deploy.policies import policies
+    from penstock.graph.protection import is_restricted
     from penstock.observe.log.followed_log import read_definitions
-    from penstock.observe.stored.tables import list_tables, may_be_read_whole
+    from penstock.observe.stored.tables import list_tables
+    from penstock.storage.delta.table import table_properties
 
-    access = access_of(config)
+    access = access_of(config.storage, config.access)
     stored = list_tables(config.storage, read_definitions(config.storage))
-    readable = [table for table in stored if may_be_read_whole(table)]
+    readable = [table for table in stored if not is_restricted(table_properties(table.uri))]
     roles = {principal for principals in access.grants.by_securable.values() for principal in principals}
     files = policies(
         config.storage,

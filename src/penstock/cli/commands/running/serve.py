@@ -13,7 +13,7 @@ from penstock.cli.screen.console import note, progress_lines, say
 from penstock.cli.stopping import StopRequests
 
 _LONGEST: Final = 120
-"""Characters of a name that is recorded although nobody has it."""
+"""Characters of the name in a login that is refused."""
 
 
 def _print_hash(wanted: bool) -> None:

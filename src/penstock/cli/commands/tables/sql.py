@@ -10,7 +10,7 @@ import typer
 from penstock.cli.grants import about_grants
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import check_read, record_read
+from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -50,9 +50,10 @@ def sql(
             print_rows(*answer, as_json=as_json)
         return
     tables: set[Identifier] = set()
+    check = read_check(config, "sql", {"statement": statement})
 
     def found(table: Identifier) -> None:
-        check_read(config, "sql", [table], {"statement": statement})  # before the query's errors can name values
+        check(table)  # before the query's errors can name values
         tables.add(table)
 
     columns, rows = (_by_duckdb if engine is Engine.DUCKDB else _by_spark)(config, statement, found)
