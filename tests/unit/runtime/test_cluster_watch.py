@@ -72,12 +72,14 @@ def test_executors_that_come_go_and_come_back() -> None:
     watch.check()
 
 
-def test_a_cluster_that_has_no_executor_in_time_is_reported_and_waited_for() -> None:
+@pytest.mark.parametrize(("master", "seconds"), [("spark://m:7077", 15), ("yarn", 30), ("k8s://https://m", 30)])
+def test_a_cluster_that_has_no_executor_in_time_is_reported_and_waited_for(master: str, seconds: int) -> None:
     cluster, reports = FakeCluster(), Reports()
+    cluster.master = master
     watch = _watch(cluster, reports)
-    watch.look(29.9)
+    watch.look(seconds - 0.1)
     assert reports.said == []
-    watch.look(30)
+    watch.look(seconds)
     watch.look(3000)
     watch.check()
     assert reports.said == [(_NONE, 0, "CLUSTER_NO_EXECUTORS")]

@@ -22,6 +22,9 @@ _LOOK_SECONDS: Final = 1.0
 _NOTICED_SECONDS: Final = 2.0
 """Within so long flows notice that the update is to end; what else waits for a dead cluster does not."""
 
+_STANDALONE_SECONDS: Final = 15.0
+"""So long a standalone cluster needs to start executors, if it can; YARN and Kubernetes may have to get machines."""
+
 _UNKNOWN: Final = "the driver's log does not say why"
 
 
@@ -33,7 +36,8 @@ class ClusterWatch:
         self._cluster = cluster
         self._reporter = reporter
         self._timeout = timeout
-        self._started = now
+        standalone = cluster.master.startswith("spark://")
+        self._first_due = now + (min(timeout, _STANDALONE_SECONDS) if standalone else timeout)
         self._most = 0
         self._stalled_since: float | None = None
         self._reported: ClusterResources | None = None
@@ -59,7 +63,7 @@ class ClusterWatch:
             self.failure = refused_by_kubernetes(master, log) or self._error("CLUSTER_APPLICATION_STOPPED", cause(log))
             return
         self._most = max(self._most, snapshot.num_executors)
-        if self._most == 0 and not snapshot.master_lost and now - self._started < self._timeout:
+        if self._most == 0 and not snapshot.master_lost and now < self._first_due:
             return  # the first executors are on their way
         resources = ClusterResources(self._state(snapshot), snapshot.num_executors)
         if self._reporter is not None and resources != self._reported:
