@@ -31,7 +31,12 @@ _SETTINGS = ("endpoint", "aws.credentials.provider")
 _ACCOUNT = "shop.dfs.core.windows.net"
 _NO_KEYS = {"access.key": "", "secret.key": ""}
 _RETRIES = ("retry.throttle.limit", "attempts.maximum")
-_FILE = "aws.sharedCredentialsFile"
+_FILES = {"aws.sharedCredentialsFile": "AWS_SHARED_CREDENTIALS_FILE", "aws.configFile": "AWS_CONFIG_FILE"}
+_LOGIN = """
+printf '{"Version": 1, "AccessKeyId": "AKIATESTS", "SecretAccessKey": "s", "SessionToken": "%s", "Expiration": "%s"}' \\
+    "$(cat TOKEN)" "$(date -u -d '17 seconds' +%Y-%m-%dT%H:%M:%SZ)"
+"""
+"""The SDK starts a program again 15 seconds before what it has printed expires."""
 
 
 @dataclass(slots=True)
@@ -41,10 +46,14 @@ class Lake:
     project: PipelineProject
     front: FaultyStore
     credentials: Path
+    of_program: bool = False
     arrived: int = 0
 
     def renew(self, token: str) -> None:
-        """Writes the file of credentials, as a login does."""
+        """Writes the file of credentials, as a login does, or what a program prints from now on."""
+        if self.of_program:
+            self.credentials.write_text(token)
+            return
         text = f"[default]\naws_access_key_id = AKIATESTS\naws_secret_access_key = s\naws_session_token = {token}\n"
         self.credentials.write_text(text)
 
@@ -85,8 +94,9 @@ class Lake:
         assert rows(f"{self.place}__quarantine", "id") == sorted((-number,) for (number,) in ids)
 
 
-@pytest.fixture
+@pytest.fixture(params=["file"])
 def lake(
+    request: pytest.FixtureRequest,
     project: PipelineProject,
     s3: S3Server,
     spark: SparkSession,
@@ -97,10 +107,15 @@ def lake(
         s3.bucket(_BUCKET)
     hadoop, java = spark._jsc.hadoopConfiguration(), jvm(spark).java.lang.System
     with FaultyStore(s3.port) as front:
-        made = Lake(project, front, tmp_path / "credentials")
+        made = Lake(project, front, tmp_path / "credentials", of_program=request.param == "program")
         made.use(front.address)
-        java.setProperty(_FILE, str(made.credentials))
-        monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(made.credentials))
+        login, config = tmp_path / "login.sh", tmp_path / "config"
+        login.write_text(_LOGIN.replace("TOKEN", str(made.credentials)))
+        config.write_text(f"[default]\ncredential_process = sh {login}\n" if made.of_program else "")
+        files = (tmp_path / "none" if made.of_program else made.credentials, config)
+        for (name, variable), file in zip(_FILES.items(), files, strict=True):
+            java.setProperty(name, str(file))
+            monkeypatch.setenv(variable, str(file))
         made.renew("first")
         use_store_settings(s3.settings)
         project.write(f"""
@@ -114,7 +129,8 @@ def lake(
         made.arrive()
         yield made
         front.fault = None
-        java.clearProperty(_FILE)
+        for name in _FILES:
+            java.clearProperty(name)
         for name in (*_SETTINGS, *_RETRIES):
             hadoop.unset(f"fs.s3a.bucket.{_BUCKET}.{name}")
         jvm(spark).org.apache.hadoop.fs.FileSystem.closeAll()  # the next front has another address
@@ -137,6 +153,7 @@ def test_credentials_that_expire_in_mid_run_end_it_and_nothing_is_lost(lake: Lak
     lake.assert_tables()
 
 
+@pytest.mark.parametrize("lake", ["file", "program"], indirect=True)
 def test_a_continuous_run_goes_on_with_renewed_credentials(lake: Lake, s3: S3Server, tmp_path: Path) -> None:
     """All clients take those that have replaced the old ones, before or after these have expired."""
     lake.project.retries = RetrySettings(first_delay=0.2, longest_delay=1.0)
