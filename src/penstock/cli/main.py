@@ -22,7 +22,7 @@ from penstock.cli.commands.checkpoints import (
 )
 from penstock.cli.commands.project import deploy, explain, graph, init, lint, plan, run_tests, setup, stubs, validate
 from penstock.cli.commands.running import run, script, serve, ui
-from penstock.cli.commands.tables import adopt, compact, drop, late, maintenance, quarantine, show, sql
+from penstock.cli.commands.tables import adopt, compact, compare, drop, late, maintenance, quarantine, show, sql
 from penstock.cli.commands.watching import alerts, audit, cost, doctor, events, metrics, status, top, tune, watermark
 from penstock.cli.screen.repeated_messages import limit_repeated_messages
 from penstock.cli.stopping import end_quickly, interruptible
@@ -90,7 +90,7 @@ def penstock(
     limit_repeated_messages()
 
 
-START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql, replay and state)"
+START, RUN, LOOK = "Start", "Run a pipeline", "Look at a pipeline (no Spark, except sql, compare, replay and state)"
 
 for panel, function in (
     (START, init.init),
@@ -113,6 +113,7 @@ for panel, function in (
     (LOOK, tune.tune),
     (LOOK, show.show),
     (LOOK, sql.sql),
+    (LOOK, compare.compare),
     (LOOK, replay_batch.replay),
     (LOOK, state.state),
     (LOOK, watermark.watermark),

@@ -13,7 +13,7 @@ from tests.spark.pipeline_project import PipelineProject
 CODE = """
 import json, os
 
-SCHEMA = "id LONG, name STRING, city STRING"
+SCHEMA = "id LONG, name STRING, city STRING, tags MAP<STRING, LONG>"
 FOLDER = "snapshots"
 
 def following(latest):
@@ -56,9 +56,12 @@ def person(id_: int | None, name: str, city: str | None = None) -> dict[str, Any
 
 
 def snapshot(project: PipelineProject, version: int, rows: list[dict[str, Any]]) -> None:
+    """Writes one; a map with the same entries in another order each time is no change."""
+    tags = {"a": 1, "b": 2} if version % 2 else {"b": 2, "a": 1}
     folder = project.directory / "snapshots" / str(version)
     folder.mkdir(parents=True)
-    (folder / "rows.json").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    text = "".join(json.dumps({**row, "tags": tags}) + "\n" for row in rows)
+    (folder / "rows.json").write_text(text, encoding="utf-8")
 
 
 def path(project: PipelineProject, name: str) -> Path:

@@ -140,6 +140,6 @@ def test_reads_do_not_hold_up_a_run(project: Path) -> None:
 def test_whatever_prints_rows_records_that() -> None:
     files = (ROOT / "src/penstock/cli/commands").rglob("*.py")
     prints = {each.name: each.read_text(encoding="utf-8") for each in files}
-    showing = {name for name, text in prints.items() if "print_rows(" in text or "done.difference.rows" in text}
-    assert {"show.py", "sql.py", "state.py", "late.py", "quarantine.py", "replay_batch.py"} == showing
+    showing = {name for name, text in prints.items() if "print_rows(" in text or "different_rows(" in text}
+    assert {"show.py", "sql.py", "state.py", "late.py", "quarantine.py", "replay_batch.py", "compare.py"} == showing
     assert {name for name in showing if "record_read(config" not in prints[name]} == set()

@@ -11,7 +11,8 @@ import typer
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.recorded_reads import record_read
-from penstock.cli.screen.console import note, print_json, print_table, progress_lines, say
+from penstock.cli.screen.console import note, print_json, progress_lines, say
+from penstock.cli.screen.differences import different_rows, print_different_rows
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
 if TYPE_CHECKING:
@@ -73,14 +74,6 @@ def replay(
 
 def _to_json(recorded: RecordedBatch, done: ReplayedBatch) -> dict[str, Any]:
     found = done.difference
-    rows = [
-        {
-            "only_in": "replay" if row.in_left else "table",
-            "times": row.times,
-            "row": dict(zip(found.columns, row.values, strict=True)),
-        }
-        for row in found.rows
-    ]
     return {
         "table": str(recorded.dataset),
         "flow": recorded.flow,
@@ -88,25 +81,15 @@ def _to_json(recorded: RecordedBatch, done: ReplayedBatch) -> dict[str, Any]:
         "version": recorded.version,
         "same": found.same,
         "rows": {"equal": found.equal, "only_in_replay": found.only_left, "only_in_table": found.only_right},
-        "difference": None if done.hides_rows else rows,
+        "difference": None if done.hides_rows else different_rows(found, "replay", "table"),
         "kept": done.kept,
     }
 
 
 def _show(recorded: RecordedBatch, done: ReplayedBatch) -> None:
-    from penstock.cli.screen.rows import cell
-
     found = done.difference
     counts = f"{found.equal:,} equal, {found.only_left:,} only in the replay, {found.only_right:,} only in the table"
     say(f"Batch {recorded.number} of {recorded.label}: rows: {counts}")
-    if found.rows:
-        columns = [("only in", False), ("times", True), *((name, False) for name in found.columns)]
-        rows = [("replay" if row.in_left else "table", row.times, *map(cell, row.values)) for row in found.rows]
-        print_table(columns, rows)
-    shown = sum(row.times for row in found.rows)
-    if done.hides_rows and not found.same:
-        note("The table has a row filter or masks, so the rows are not shown.")
-    elif shown < found.only_left + found.only_right:
-        note("There are more different rows; see --limit.")
+    print_different_rows(found, "replay", "table", hidden=done.hides_rows)
     if done.kept is not None:
         note(f"The replayed rows are kept in the Delta table {done.kept}")
