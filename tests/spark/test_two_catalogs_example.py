@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from penstock.plan.explain import render_plan
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime import plan_update, run_update
 from penstock.runtime.commands.batch_replay import replay_batch
-from penstock.runtime.commands.manual_maintenance import optimize_tables
+from penstock.runtime.commands.manual_maintenance import optimize_tables, vacuum_tables
 from penstock.runtime.commands.replay import replay_quarantine
 
 EXAMPLE = ROOT / "examples/catalogs"
@@ -278,6 +279,29 @@ def test_maintenance_is_of_one_table(spark: SparkSession, example: Example) -> N
     assert list(map(str, done)) == [SILVER]
     everything = {str(name).removesuffix("__quarantine") for name in _chosen(example.config, None)}
     assert everything == {BRONZE, SILVER, REVENUE}
+
+
+def test_vacuum_is_of_one_table(spark: SparkSession, example: Example) -> None:
+    strays = [
+        example.directory / f".penstock/tables/{table}/stray.parquet"
+        for table in ("sales/orders", "silver.sales/orders")
+    ]
+    for stray in strays:
+        stray.write_bytes(b"left over")
+        os.utime(stray, (0, 0))  # beyond every retention
+    done = vacuum_tables(example.config, _chosen(example.config, [SILVER]), progress=lambda _: None, spark=spark)
+    assert [(str(name), each.files_deleted) for name, each in done.items()] == [(SILVER, 1)]
+    assert [stray.exists() for stray in strays] == [True, False]
+
+
+def test_a_shorter_event_log_still_knows_both(example: Example, tmp_path: Path) -> None:
+    shutil.copytree(example.directory, tmp_path / "copy")
+    copy = replace(example, directory=tmp_path / "copy")
+    before = copy.answer("status")["datasets"]
+    assert copy.answer("compact", "--older-than", "0 seconds")["dropped"] > 0
+    told = copy.answer("status")
+    _status(told, copy)
+    assert [each["name"] for each in told["datasets"]] == [each["name"] for each in before]
 
 
 def test_a_replay_of_the_quarantine_reaches_its_own_table(
