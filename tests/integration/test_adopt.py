@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,32 +12,15 @@ from pathlib import Path
 import pytest
 from tests.cli_runner import Outcome, penstock
 from tests.integration.kafka_broker import KafkaBroker
+from tests.integration.plain_spark import plain_spark
 from tests.oracle.tables import read_table
 
-from penstock.spark.session.setup.jars import ensure_jars
 from penstock.storage.delta.table import open_delta_table
 
 pytestmark = [pytest.mark.usefixtures("one_process"), pytest.mark.timeout(900)]
 
 _SCRIPT = """
-import sys
-from pyspark.sql import SparkSession
-
-where, broker, jars = sys.argv[1:]
-conf = {
-    "spark.jars": jars,
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.databricks.delta.snapshotPartitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
-builder = SparkSession.builder.master("local[2]")
-for key, value in conf.items():
-    builder = builder.config(key, value)
+where, broker = arguments
 spark = builder.getOrCreate()
 
 
@@ -112,8 +94,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory, kafka: KafkaBroker) -> Pa
         arrive(where, *range(first, first + 10))
     kafka.create_topic("adopted", partitions=2)
     kafka.produce("adopted", [f"text {number}" for number in range(30)])
-    jars = ",".join(map(str, ensure_jars("core")))
-    command = [sys.executable, "-c", _SCRIPT, str(where), kafka.address, jars]
+    command = plain_spark(_SCRIPT, str(where), kafka.address)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=400)
     assert done.returncode == 0, done.stderr[-3000:]
     return where

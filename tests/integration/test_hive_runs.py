@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 import pytest
 from tests.cli_runner import penstock
 from tests.integration.hive_metastore import HiveMetastoreServer
+from tests.integration.plain_spark import plain_spark
 from tests.unity_server import UnityServer
-
-from penstock.spark.session.setup.jars import ensure_jars
 
 pytestmark = pytest.mark.usefixtures("one_process")
 
@@ -37,26 +35,10 @@ def hidden():
     return spark.read.table("orders")
 """
 _READER = """
-import json, sys
-from pyspark.sql import SparkSession
+import json
 
-uri, jars = sys.argv[1:]
-conf = {
-    "spark.hadoop.hive.metastore.uris": uri,
-    "spark.jars": jars,
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": "2",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-}
-builder = SparkSession.builder.master("local[1]").enableHiveSupport()
-for key, value in conf.items():
-    builder = builder.config(key, value)
-spark = builder.getOrCreate()
+[uri] = arguments
+spark = builder.master("local[1]").config("spark.hadoop.hive.metastore.uris", uri).enableHiveSupport().getOrCreate()
 found = {
     "tables": [row.tableName for row in spark.sql("SHOW TABLES IN shop").collect()],
     "total": spark.table("shop.totals").first()[0],
@@ -102,10 +84,8 @@ def _registrations(where: Path) -> list[tuple[str, str, str | None]]:
 
 
 def _read_by_plain_spark(metastore: HiveMetastoreServer) -> dict[str, Any]:
-    jars = ",".join(map(str, ensure_jars("core")))
-    done = subprocess.run(
-        [sys.executable, "-c", _READER, metastore.uri, jars], capture_output=True, text=True, check=False, timeout=600
-    )
+    command = plain_spark(_READER, metastore.uri)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
     lines = [line for line in done.stdout.splitlines() if line.startswith("FOUND ")]
     assert lines, done.stderr[-3000:]
     return dict(json.loads(lines[0].removeprefix("FOUND ")))

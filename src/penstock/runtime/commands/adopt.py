@@ -163,7 +163,7 @@ class Adopter:
             target, name = flow.declaration.target, flow.declaration.name
             checkpoints = self._workspace.layout.checkpoints(target, name)
             for generation in numbers_in(self._storage, checkpoints):
-                if CheckpointFolder.open_without_state(f"{checkpoints}/{generation}").known_query_id() == query_id:
+                if CheckpointFolder.open_first_files(f"{checkpoints}/{generation}").known_query_id() == query_id:
                     return target
         return None
 

@@ -67,6 +67,16 @@ class CheckpointFolder:
         return cls._of(uri, storage, found)
 
     @classmethod
+    def open_first_files(cls, uri: str) -> CheckpointFolder:
+        """Lists only what is in no folder, the query's id among it.
+
+        Raises:
+            ConfigError: STORAGE_NOT_READABLE.
+        """
+        storage = Storage(uri)
+        return cls._of(uri, storage, {file.name: file for file in storage.list() if not file.is_directory})
+
+    @classmethod
     def _of(cls, uri: str, storage: Storage, found: Mapping[str, StoredFile]) -> CheckpointFolder:
         files = {name: file for name, file in found.items() if not _is_beside(name)}
         checksums = frozenset(name for name in files if checksum_of(name) in found)
