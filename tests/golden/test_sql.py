@@ -64,15 +64,24 @@ def test_what_changes_no_row_is_passed_over_with_a_notice() -> None:
         ("3:1", "SELECT"),
         ("4:1", "WITH"),
         ("5:1", "OPTIMIZE"),
-        ("6:1", "GRANT"),
-        ("7:8", "CREATE SCHEMA"),
-        ("8:8", "CREATE TABLE"),
-        ("9:26", "SCHEDULE"),
-        ("9:81", "CLUSTER BY AUTO"),
-        ("10:28", "SCHEDULE"),
-        ("10:62", "REFRESH POLICY"),
-        ("11:28", "TRIGGER ON UPDATE"),
+        ("6:8", "CREATE SCHEMA"),
+        ("7:8", "CREATE TABLE"),
+        ("8:26", "SCHEDULE"),
+        ("8:81", "CLUSTER BY AUTO"),
+        ("9:28", "SCHEDULE"),
+        ("9:62", "REFRESH POLICY"),
+        ("10:28", "TRIGGER ON UPDATE"),
     ]
+
+
+@pytest.mark.parametrize("statement", ["GRANT SELECT ON a TO b", "REVOKE SELECT ON a FROM `b c`"])
+def test_rights_are_refused_with_the_command_to_type(statement: str, tmp_path: Path) -> None:
+    begin, rest = statement.split(" ON ")
+    (tmp_path / "a.sql").write_text(f"CREATE MATERIALIZED VIEW a AS SELECT 1;\n  {begin}\n  ON {rest};\n")
+    _, errors = loaded(tmp_path / "a.sql")
+    [error] = errors
+    assert str(error.location).endswith("a.sql:2:3")
+    assert error.facts["alternative"].endswith(f"penstock sql '{statement}'")
 
 
 @pytest.mark.parametrize("folder", sorted(FIXTURES.iterdir()), ids=lambda folder: folder.name)

@@ -9,6 +9,8 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+from pyhive import hive
+from TCLIService import ttypes
 from tests.cli_runner import Running
 
 
@@ -37,3 +39,19 @@ def state_of(health: str) -> dict[str, Any]:
     """Returns what a health page says."""
     with urllib.request.urlopen(health, timeout=10) as answer:
         return dict(json.load(answer))
+
+
+def metadata(connection: Any, call: str, **arguments: Any) -> list[list[Any]]:
+    """Returns the rows of a metadata call of Hive's protocol, such as GetTables.
+
+    Raises:
+        pyhive.exc.OperationalError: the server refuses it.
+    """
+    client = connection.client
+    request = getattr(ttypes, f"T{call}Req")(connection.sessionHandle, **arguments)
+    response = getattr(client, call)(request)
+    hive._check_status(response)
+    fetch = ttypes.TFetchResultsReq(response.operationHandle, ttypes.TFetchOrientation.FETCH_NEXT, 1000)
+    columns = client.FetchResults(fetch).results.columns
+    values = [next(value for value in vars(column).values() if value is not None).values for column in columns]
+    return [list(row) for row in zip(*values, strict=True)]

@@ -20,7 +20,7 @@ from pyhive.exc import OperationalError
 from TCLIService import ttypes
 from tests.certificates import Authority
 from tests.cli_runner import Running, own_process, running
-from tests.integration.sql_endpoint import SqlEndpoint, state_of
+from tests.integration.sql_endpoint import SqlEndpoint, metadata, state_of
 from thrift.transport.TTransport import TTransportException
 
 from penstock.runtime.serving.users import hash_password
@@ -229,31 +229,37 @@ def test_a_wrong_password_is_refused_and_reported(endpoint: _Endpoint) -> None:
 
 def test_metadata_calls_of_odbc_drivers_find_tables_by_schema(endpoint: _Endpoint) -> None:
     with endpoint.connect() as connection:
-        client, session = connection.client, connection.sessionHandle
-
-        def rows(response: Any) -> list[list[Any]]:
-            hive._check_status(response)
-            request = ttypes.TFetchResultsReq(response.operationHandle, ttypes.TFetchOrientation.FETCH_NEXT, 1000)
-            columns = client.FetchResults(request).results.columns
-            values = [next(v for v in vars(column).values() if v is not None).values for column in columns]
-            return [list(row) for row in zip(*values, strict=True)]
-
-        schemas = rows(client.GetSchemas(ttypes.TGetSchemasReq(session)))
-        assert sorted(row[0] for row in schemas) == ["default", "global_temp", "shop"]
-        tables = rows(client.GetTables(ttypes.TGetTablesReq(session, schemaName="shop", tableName="%")))
+        assert sorted(row[0] for row in metadata(connection, "GetSchemas")) == ["default", "global_temp", "shop"]
+        tables = metadata(connection, "GetTables", schemaName="shop", tableName="%")
         assert [row[1:4] for row in tables] == [["shop", "customers", "TABLE"], ["shop", "orders", "TABLE"]]
-        request = ttypes.TGetColumnsReq(session, schemaName="shop", tableName="customers", columnName="%")
-        columns = rows(client.GetColumns(request))
+        columns = metadata(connection, "GetColumns", schemaName="shop", tableName="customers", columnName="%")
         assert [(row[3], row[5], row[11]) for row in columns] == [
             ("id", "BIGINT", "the key"),
             ("region", "STRING", ""),
             ("name", "STRING", ""),
         ]
-        assert "BIGINT" in {row[0] for row in rows(client.GetTypeInfo(ttypes.TGetTypeInfoReq(session)))}
-        assert {row[0] for row in rows(client.GetTableTypes(ttypes.TGetTableTypesReq(session)))} == {"TABLE", "VIEW"}
-        hive._check_status(client.GetCatalogs(ttypes.TGetCatalogsReq(session)))
-        info = client.GetInfo(ttypes.TGetInfoReq(session, ttypes.TGetInfoType.CLI_DBMS_NAME))
+        assert "BIGINT" in {row[0] for row in metadata(connection, "GetTypeInfo")}
+        assert {row[0] for row in metadata(connection, "GetTableTypes")} == {"TABLE", "VIEW"}
+        assert metadata(connection, "GetCatalogs") == []
+        client = connection.client
+        info = client.GetInfo(ttypes.TGetInfoReq(connection.sessionHandle, ttypes.TGetInfoType.CLI_DBMS_NAME))
         assert info.infoValue.stringValue == "Spark SQL"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "tables"),
+    [
+        ("%", ["customers", "orders"]),
+        (None, ["customers", "orders"]),
+        ("o%", ["orders"]),
+        ("order_", ["orders"]),
+        ("order\\_", []),
+        ("orders\\%", []),
+    ],
+)
+def test_patterns_of_metadata_calls(endpoint: _Endpoint, pattern: str | None, tables: list[str]) -> None:
+    with endpoint.connect() as connection:
+        assert [row[2] for row in metadata(connection, "GetTables", schemaName="sho_", tableName=pattern)] == tables
 
 
 def test_names_are_shown_and_described(endpoint: _Endpoint) -> None:
@@ -308,6 +314,28 @@ def test_a_result_that_is_too_large_is_refused_not_cut(endpoint: _Endpoint) -> N
     assert endpoint.refusal(f"SELECT {large} FROM range(1000)") == "SQL_RESULT_TOO_LARGE"
 
 
+@pytest.mark.parametrize("limit", ["", " LIMIT 900"])
+def test_what_compresses_well_is_bound_by_its_own_size(endpoint: _Endpoint, limit: str) -> None:
+    assert endpoint.refusal(f"SELECT repeat('x', 1000000) FROM range(0, 1000, 1, 2){limit}") == "SQL_RESULT_TOO_LARGE"
+    assert endpoint.rows("SELECT length(max(repeat('x', 1000000))) FROM range(1000)") == [(1_000_000,)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "rows"),
+    [
+        ("SELECT id FROM range(0, 100, 1, 7) LIMIT 60", 60),
+        ("SELECT id FROM range(0, 100, 1, 7) LIMIT 0", 0),
+        ("SELECT id FROM range(0, 100, 1, 7) WHERE id > 97 LIMIT 5", 2),
+        ("SELECT id FROM range(0, 100, 1, 7) LIMIT 60 OFFSET 50", 50),
+        ("SELECT id FROM range(0, 100, 1, 7) ORDER BY id DESC LIMIT 10", 10),
+        ("SELECT id % 3 FROM range(0, 100, 1, 7) GROUP BY 1 LIMIT 2", 2),
+        ("SHOW TABLES LIKE 'o*'", 1),
+    ],
+)
+def test_a_limit_returns_as_many_rows(endpoint: _Endpoint, statement: str, rows: int) -> None:
+    assert len(endpoint.rows(statement)) == rows
+
+
 def test_a_query_that_takes_too_long_is_ended(endpoint: _Endpoint) -> None:
     assert endpoint.refusal(_SLOW) == "SQL_QUERY_TIMEOUT"
     assert endpoint.rows("SELECT count(*) FROM orders") == [(6,)]
@@ -331,9 +359,13 @@ def test_a_user_who_is_taken_out_loses_the_running_query_and_the_session(endpoin
             asking.join(10)
             for statement in ("SELECT 1", "SHOW TABLES", "EXPLAIN SELECT * FROM customers"):
                 ask(statement)
+            for call in ("GetSchemas", "GetTables", "GetColumns"):
+                with pytest.raises(OperationalError) as caught:
+                    metadata(connection, call)
+                found.append(caught.value.args[0].status.errorMessage)
         finally:
             file.write_text(_settings(_USERS))
-    assert len(found) == 4
+    assert len(found) == 7
     assert all("[SQL_USER_REVOKED]" in message for message in found)
 
 
@@ -358,6 +390,25 @@ def test_an_interface_without_users_is_refused(tmp_path: Path) -> None:
     (tmp_path / "penstock.yml").write_text(json.dumps({"name": "open", "serve": {"address": "0.0.0.0"}}))
     outcome = own_process("serve", tmp_path).expect(2)
     assert "[SERVE_USERS_MISSING]" in outcome.stderr
+
+
+def test_a_table_with_a_path_that_is_declared_later_is_listed(endpoint: _Endpoint) -> None:
+    pipeline = endpoint.folder / "pipeline.py"
+    elsewhere = endpoint.folder / "elsewhere"
+    declaration = f"""
+
+@ps.materialized_view(path={str(elsewhere)!r})
+def placed():
+    return spark.range(3)
+"""
+    pipeline.write_text(_PIPELINE + declaration)
+    own_process("run", endpoint.folder).expect(0)
+
+    def is_listed() -> bool:
+        return ("placed",) in [row[1:2] for row in endpoint.rows("SHOW TABLES IN shop")]
+
+    endpoint.command.wait_for(is_listed, what="the new table")
+    assert endpoint.rows("SELECT count(*) FROM placed") == [(3,)]
 
 
 def test_the_endpoint_ends_when_it_is_asked_to(endpoint: _Endpoint) -> None:

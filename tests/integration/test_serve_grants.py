@@ -16,7 +16,7 @@ import pytest
 from pyhive import hive
 from pyhive.exc import OperationalError
 from tests.cli_runner import own_process, running
-from tests.integration.sql_endpoint import SqlEndpoint, state_of
+from tests.integration.sql_endpoint import SqlEndpoint, metadata, state_of
 from tests.processes import wait_until
 from typer.testing import CliRunner
 
@@ -160,12 +160,42 @@ def test_a_user_reads_what_is_granted_to_the_role(endpoint: _Endpoint, user: str
         "WITH s AS (SELECT * FROM salaries) SELECT count(*) FROM s",
         "EXPLAIN SELECT * FROM salaries",
         "DESCRIBE QUERY SELECT * FROM salaries",
+        "DESCRIBE salaries",
+        "DESCRIBE EXTENDED shop.salaries id",
+        "SHOW COLUMNS IN salaries",
         "SELECT (SELECT max(id) FROM salaries)",
         "SELECT * FROM orders UNION ALL SELECT * FROM salaries",
     ],
 )
 def test_no_form_of_a_query_goes_round_a_missing_grant(endpoint: _Endpoint, statement: str) -> None:
     assert endpoint.refusal(statement) == "INSUFFICIENT_PERMISSIONS"
+
+
+@pytest.mark.parametrize(
+    ("user", "tables"), [("ada", ["customers", "orders"]), ("eve", ["customers"])], ids=["granted", "everyone"]
+)
+def test_lists_have_the_tables_that_the_user_may_read(endpoint: _Endpoint, user: str, tables: list[str]) -> None:
+    assert [row[1] for row in endpoint.rows("SHOW TABLES", user)] == tables
+    with hive.connect("127.0.0.1", endpoint.started.port, username=user, password=user, auth="CUSTOM") as connection:
+        found = metadata(connection, "GetTables", schemaName="%", tableName="%")
+        assert [row[2] for row in found] == tables
+        assert metadata(connection, "GetTables", schemaName="shop", tableName="salaries") == []
+        columns = metadata(connection, "GetColumns", schemaName="shop", tableName="%", columnName="%")
+        assert sorted({row[2] for row in columns}) == tables
+
+
+def test_a_schema_without_a_table_for_the_user_is_hidden(endpoint: _Endpoint) -> None:
+    endpoint.sql("REVOKE SELECT ON TABLE customers FROM everyone")
+    try:
+        wait_until(
+            lambda: ("shop",) not in endpoint.rows("SHOW SCHEMAS", "eve"), timeout=30, what="the REVOKE", interval=0.5
+        )
+        assert ("shop",) in endpoint.rows("SHOW SCHEMAS", "ada")
+        with hive.connect("127.0.0.1", endpoint.started.port, username="eve", password="eve", auth="CUSTOM") as asked:
+            assert "shop" not in [row[0] for row in metadata(asked, "GetSchemas")]
+    finally:
+        endpoint.sql("GRANT SELECT ON TABLE customers TO everyone")
+    _until(lambda: endpoint.rows(_COUNT + "customers", "eve"))
 
 
 def test_clients_change_no_grants(endpoint: _Endpoint) -> None:

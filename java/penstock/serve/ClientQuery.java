@@ -1,6 +1,6 @@
 package penstock.serve;
 
-import java.util.Arrays;
+import java.util.List;
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.CurrentUserContext;
@@ -49,7 +49,7 @@ final class ClientQuery {
     } catch (Exception error) { // an InterruptedException of Spark is undeclared
       refuseIfEnded(endpoint, query, error);
       if (String.valueOf(error.getMessage()).contains("spark.driver.maxResultSize")) {
-        throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", "bytes"));
+        throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", "compressed it is larger still"));
       }
       throw error;
     } finally {
@@ -61,23 +61,20 @@ final class ClientQuery {
   private static LogicalPlan collected(
       Endpoint endpoint, SparkSession session, String user, String text, LogicalPlan plan) {
     QueryExecution execution = analyzed(endpoint, session, plan);
-    InternalRow[] rows =
+    List<InternalRow> rows =
         SQLExecution.withNewExecutionId(
             execution,
             Option.empty(),
             new AbstractFunction0<>() {
               @Override
-              public InternalRow[] apply() {
-                return execution.executedPlan().executeCollect();
+              public List<InternalRow> apply() {
+                return BoundedRows.of(endpoint, execution.executedPlan());
               }
             });
-    if (endpoint.mostRows > 0 && rows.length > endpoint.mostRows) {
-      throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", rows.length + " rows"));
-    }
-    refuseIf(endpoint.door.record(user, text, String.join("\n", ServedTables.opened()), rows.length));
+    refuseIf(endpoint.door.record(user, text, String.join("\n", ServedTables.opened()), rows.size()));
     return new LocalRelation(
         execution.analyzed().output(),
-        CollectionConverters.asScala(Arrays.asList(rows)).toSeq(),
+        CollectionConverters.asScala(rows).toSeq(),
         false,
         Option.empty());
   }

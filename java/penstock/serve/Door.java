@@ -11,6 +11,9 @@ public interface Door {
    */
   Object open(String user, String schema, String table);
 
+  /** Returns those of the {@code tables} of a schema, one a line, that {@code user} may read. */
+  String visible(String user, String schema, String tables);
+
   /** Returns null if {@code user} may still run statements, else the text of an error. */
   String admit(String user);
 

@@ -45,6 +45,8 @@ public final class Endpoint {
   /** Opens the endpoint: a query may return {@code mostRows} and take {@code seconds}, 0 is no limit. */
   public static Endpoint open(SparkSession main, Door door, long mostRows, long seconds) {
     opened = new Endpoint(main, door, mostRows, seconds);
+    BoundedRows.verify();
+    VisibleTables.install(opened);
     return opened;
   }
 

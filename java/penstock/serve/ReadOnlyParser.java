@@ -89,10 +89,11 @@ final class ReadOnlyParser implements ParserInterface {
     return ClientQuery.run(endpoint, session, text, plan);
   }
 
-  /** A name in DESCRIBE must be that of a served table: Spark would describe a path, too. */
+  /** A name in DESCRIBE must be that of a table that the user may read: Spark would describe a path, too. */
   private void requireServed(Endpoint endpoint, LogicalPlan plan) {
     if (plan instanceof UnresolvedTableOrView) {
       String[] name = ServedTables.nameOf(endpoint, session, ((UnresolvedTableOrView) plan).multipartIdentifier());
+      ServedTables.open(endpoint, name);
       if (!session.sessionState().catalog().tableExists(new TableIdentifier(name[1], Option.apply(name[0])))) {
         throw new RefusedException(endpoint.door.refusal("SQL_TABLE_NOT_SERVED", String.join(".", name)));
       }

@@ -64,13 +64,18 @@ final class ServedTables extends Rule<LogicalPlan> {
 
   private LogicalPlan served(Endpoint endpoint, UnresolvedRelation relation) {
     String[] name = nameOf(endpoint, session, relation.multipartIdentifier());
+    LogicalPlan rows = open(endpoint, name).queryExecution().analyzed();
+    OPENED.get().add(name[0] + "." + name[1]);
+    Seq<String> qualifier =
+        CollectionConverters.asScala(java.util.List.of(CATALOG, name[0])).toSeq();
+    return new SubqueryAlias(new AliasIdentifier(name[1], qualifier), rows);
+  }
+
+  /** Returns what the user of this thread may see of a table, given by schema and name; refuses if that is nothing. */
+  static Dataset<?> open(Endpoint endpoint, String[] name) {
     Object answer = endpoint.door.open(CurrentUserContext.getCurrentUserOrEmpty(), name[0], name[1]);
     if (answer instanceof Dataset) {
-      OPENED.get().add(name[0] + "." + name[1]);
-      Seq<String> qualifier =
-          CollectionConverters.asScala(java.util.List.of(CATALOG, name[0])).toSeq();
-      LogicalPlan rows = ((Dataset<?>) answer).queryExecution().analyzed();
-      return new SubqueryAlias(new AliasIdentifier(name[1], qualifier), rows);
+      return (Dataset<?>) answer;
     }
     throw new RefusedException(
         answer == null

@@ -145,10 +145,11 @@ class Access:
 
     def refusal(self, user: str | None, table: Identifier) -> StateError:
         """Returns the error of a user who may not read a table."""
+        everyone = (role for role, users in sorted(self.roles.items()) if EVERYONE in users)
         return StateError(
             "INSUFFICIENT_PERMISSIONS",
             dataset=str(table),
-            user="A user who has not logged in" if user is None else f"The user {user}",
+            user="A user without a name, who is in roles with '*' only," if user is None else f"The user {user}",
             name=table,
-            principal="a role with the user '*'" if user is None else principal_sql(user),
+            principal=principal_sql(next(everyone, "everyone") if user is None else user),
         )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.access.grants import Access, Grants, Securable
-from penstock.errors import StateError
+from penstock.errors import StateError, render
 from penstock.graph.identifier import Identifier
 
 ORDERS, PEOPLE, OTHER = Identifier("shop", "orders"), Identifier("shop", "people"), Identifier("hr", "people")
@@ -95,3 +95,9 @@ def test_the_last_change_of_each_pair_decides(changes: list[tuple[Securable, str
         assert (readers is not None) == ever
         for principal in "abc":
             assert (principal in (readers or ())) == any(last.get((each, principal)) for each in around)
+
+
+def test_a_reader_without_a_name_gets_a_command_that_can_be_typed() -> None:
+    for roles, principal in ((ROLES, "everyone"), ({"guests": frozenset({"*"})}, "guests"), ({}, "everyone")):
+        refusal = Access(Grants(), roles, default_deny=True).refusal(None, ORDERS)
+        assert f"penstock sql 'GRANT SELECT ON TABLE shop.orders TO {principal}'." in render(refusal)

@@ -19,6 +19,7 @@ from penstock.declare.sql.refusals import (
     REFUSED_STATEMENTS,
     STATEMENTS_WITHOUT_EFFECT,
     passes_over,
+    refuse_grant,
     refuse_statement,
     unsupported,
 )
@@ -35,7 +36,17 @@ _REPLACED = (
     "Write OR REFRESH; 'penstock run --full-refresh' computes the table again",
 )
 _NOUNS = ("TABLE", "MATERIALIZED", "VIEW", "FLOW")
-_KNOWN = ("CREATE", "APPLY", "SET", "USE", "EXPLAIN", *STATEMENTS_WITHOUT_EFFECT, *REFUSED_STATEMENTS)
+_KNOWN = (
+    "CREATE",
+    "APPLY",
+    "SET",
+    "USE",
+    "EXPLAIN",
+    "GRANT",
+    "REVOKE",
+    *STATEMENTS_WITHOUT_EFFECT,
+    *REFUSED_STATEMENTS,
+)
 
 
 def parse(source: PlacedText) -> Statement:
@@ -59,6 +70,7 @@ def parse(source: PlacedText) -> Statement:
         return _explain(cursor)
     if passes_over(cursor, STATEMENTS_WITHOUT_EFFECT):
         return WithoutEffect()
+    refuse_grant(cursor)
     refuse_statement(cursor, REFUSED_STATEMENTS)
     raise cursor.error("a statement that declares part of a pipeline", known=_KNOWN)
 

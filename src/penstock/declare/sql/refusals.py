@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import NoReturn
 
@@ -50,7 +51,8 @@ CLAUSES_WITHOUT_EFFECT: dict[str, Why] = {
 
 _COMPUTED = "the tables of a pipeline hold what their queries say"
 _DECLARES = "a pipeline's files declare datasets, they run nothing"
-_OUTSIDE = "catalogs, schemas and rights are not part of a pipeline"
+_RIGHTS = "who may read a table is kept in the storage, and a run must not change it"
+_OUTSIDE = "catalogs, schemas and users are not part of a pipeline"
 _BY_HAND = "Do it outside of the pipeline, in the system that manages the catalog"
 _ASK = "Remove it from the pipeline; 'penstock sql' answers it when the tables are there"
 _FLOW = "Write CREATE FLOW name AS INSERT INTO table BY NAME query"
@@ -63,7 +65,6 @@ STATEMENTS_WITHOUT_EFFECT: dict[str, Why] = {
     **dict.fromkeys(("OPTIMIZE", "VACUUM", "ANALYZE", "FSCK", "REORG"), (_DECLARES, _MAINTAIN)),
     **dict.fromkeys(("CACHE", "UNCACHE"), (_DECLARES, "Remove it")),
     "COMMENT": (_DECLARES, "Use the COMMENT clause of CREATE"),
-    "GRANT": (_OUTSIDE, _BY_HAND),
     "REFRESH": (_DECLARES, "Remove it; 'penstock run --refresh' refreshes a table"),
 }
 """First word of the statement -> why."""
@@ -85,7 +86,7 @@ REFUSED_STATEMENTS: dict[str, Why] = {
     "DROP": (_DECLARES, "Remove the declaration of the dataset from the files"),
     "ALTER": (_DECLARES, "Change the declaration of the dataset"),
     **dict.fromkeys(("REPAIR", "RESTORE"), (_DECLARES, _MAINTAIN)),
-    **dict.fromkeys(("REVOKE", "DENY"), (_OUTSIDE, _BY_HAND)),
+    "DENY": (_OUTSIDE, "Remove it; what a user may not read is what no GRANT gives, with access: {default: deny}"),
     **dict.fromkeys(("DECLARE", "BEGIN", "EXECUTE", "CALL", "RESET", "ADD"), (_DECLARES, "Remove it")),
 }
 """First word of the statement -> why."""
@@ -135,6 +136,15 @@ def passes_over(cursor: Cursor, without_effect: Mapping[str, Why]) -> bool:
             notice_without_effect(active_registry(name), cursor.location, name, *why)
             return True
     return False
+
+
+def refuse_grant(cursor: Cursor) -> None:
+    """Raises UNSUPPORTED_DECLARATION with the command to type when GRANT or REVOKE stands at the cursor."""
+    for word in ("GRANT", "REVOKE"):
+        if cursor.at(word):
+            place = cursor.location
+            command = f"penstock sql {shlex.quote(' '.join(cursor.rest().text.split()))}"
+            raise unsupported(place, word, (_RIGHTS, f"Remove it, and type it once: {command}"))
 
 
 def refuse_statement(cursor: Cursor, refused: Mapping[str, Why]) -> None:

@@ -27,6 +27,10 @@ class ServedAccess:
         roles = self._access.roles
         return roles if self.verified else {role: users & {EVERYONE} for role, users in roles.items()}
 
+    def allows(self, user: str, table: Identifier) -> bool:
+        """Whether a client's user may read a table, and so finds it in lists."""
+        return self._access.allows(self._known(user), table)
+
     def check(self, user: str, table: Identifier) -> None:
         """Raises StateError INSUFFICIENT_PERMISSIONS."""
         self._access.check(self._known(user), [table])

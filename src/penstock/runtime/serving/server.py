@@ -53,7 +53,7 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
     extensions = [conf["spark.sql.extensions"]] if "spark.sql.extensions" in conf else []
     conf["spark.sql.extensions"] = ",".join([*extensions, READ_ONLY_EXTENSION])
     conf.setdefault("spark.driver.maxResultSize", config.serve.max_result_size)
-    conf.setdefault("spark.sql.catalogImplementation", "in-memory")
+    conf["spark.sql.catalogImplementation"] = "in-memory"  # it holds names for clients' lists only
     conf["spark.sql.hive.thriftServer.singleSession"] = "false"  # else clients would have the server's own session
     for name in _OF_ANOTHER_SERVER:  # the Thrift server prefers them to the settings
         os.environ.pop(name, None)
@@ -132,7 +132,7 @@ class Server:
             work()
         except PenstockError as error:
             self.report(render(error))
-        except OSError as error:
+        except Exception as error:  # noqa: BLE001 - the endpoint goes on with what it knew
             self.report(first_line(error))
 
 
@@ -156,6 +156,9 @@ class _Answers:
             self.on_refused(user, [str(table)], refused.condition)
             raise
         return self.tables.open(schema, name)
+
+    def visible(self, user: str, schema: str, tables: list[str]) -> list[str]:
+        return [name for name in tables if self.access.allows(user, Identifier(schema, name))]
 
     def admit(self, user: str) -> None:
         self.users.admit(user)
@@ -190,7 +193,7 @@ def start_server(
     report: Callable[[str], None],
     record: Record,
     refused: Refused,
-    elsewhere: Mapping[Identifier, str],
+    elsewhere: Callable[[], Mapping[Identifier, str]],
     users: Callable[[], PipelineConfig],
 ) -> Server:
     """Starts Spark and the endpoint of `config`, which `with_endpoint` has made; `users` reads the file again.

@@ -35,8 +35,9 @@ class ServedTables:
     """
 
     workspace: Workspace
-    elsewhere: Mapping[Identifier, str]
+    elsewhere: Callable[[], Mapping[Identifier, str]]
     report: Callable[[str], None]
+    _elsewhere: Mapping[Identifier, str] = field(default_factory=dict)
     _listed: dict[tuple[str, str], StructType] = field(default_factory=dict)
     _commits: dict[tuple[str, str], StoredFile | None] = field(default_factory=dict)
     """The newest commit of each table when its columns were read."""
@@ -77,8 +78,9 @@ class ServedTables:
 
     def refresh(self) -> None:
         """Has Spark's catalog list the tables and columns of now; one that cannot be read is reported and left out."""
+        self._elsewhere = self.elsewhere()
         current: dict[tuple[str, str], StructType] = {}
-        for identifier in {*table_names(self.workspace.layout), *self.elsewhere}:
+        for identifier in {*table_names(self.workspace.layout), *self._elsewhere}:
             if identifier.catalog is not None:
                 continue
             key = (identifier.schema.casefold(), identifier.name.casefold())
@@ -104,7 +106,7 @@ class ServedTables:
                 self._create(key, schema)
 
     def _place(self, identifier: Identifier) -> str | None:
-        return self.elsewhere.get(identifier) or stored_table(self.workspace.layout, identifier)
+        return self._elsewhere.get(identifier) or stored_table(self.workspace.layout, identifier)
 
     def _create(self, key: tuple[str, str], schema: StructType) -> None:
         spark = self.workspace.spark

@@ -28,6 +28,10 @@ class Answers(Protocol):
         """Returns what `user` sees of a table in its newest version, None if none of that name is served."""
         ...
 
+    def visible(self, user: str, schema: str, tables: list[str]) -> list[str]:
+        """Returns those of the tables of a schema that `user` finds in lists."""
+        ...
+
     def admit(self, user: str) -> None:
         """Raises why `user` may not run a statement (any more)."""
         ...
@@ -117,6 +121,10 @@ class _Door:
         if text is not None:
             return text
         return None if found[0] is None else found[0]._jdf
+
+    def visible(self, user: str, schema: str, tables: str) -> str:
+        """Returns the names of the tables in the user's lists."""
+        return "\n".join(self._answers.visible(user, schema, tables.split("\n")))
 
     def admit(self, user: str) -> str | None:
         """Returns why the user may not ask."""

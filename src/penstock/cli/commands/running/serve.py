@@ -69,7 +69,7 @@ def serve(
             report=note,
             record=record,
             refused=refused,
-            elsewhere=external_tables(config.storage),
+            elsewhere=lambda: external_tables(config.storage),
             users=lambda: load_project(config.directory, environment=config.environment),
         )
         address, tls = config.serve.address, ";ssl=true" if config.serve.keystore else ""
