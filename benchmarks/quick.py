@@ -41,6 +41,7 @@ _SIZES: Final = {
     "cost": "--seconds 8 --rows 20 --recorded-trigger 1 --trigger 2 --recorded-every 3 --every 4 --warm-up 1",
     "messages": "--rows 1000 --repeat 1 --warm-up 0",
     "places": "--batches 1 --warm-up 0 --starts 0 --places disk",
+    "serve": "--rows 1000 --clients 2 --repeat 1",
 }
 
 

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 from penstock.config import PipelineConfig
 from penstock.errors import ConfigError, did_you_mean
 from penstock.graph.identifier import Identifier
+from penstock.graph.protection import stored_protection
 from penstock.graph.sql.names import quoted
 from penstock.runtime.commands.query import for_readers
 from penstock.runtime.commands.watched_workspace import watched_workspace
@@ -61,8 +62,8 @@ def compare_tables(
 ) -> TableComparison:
     """Compares the newest versions of two tables, each row as often as it is there, without regard to order.
 
-    Of a table with a row filter or masks what its readers see is compared. Both tables are only read; writers may be
-    at work.
+    Of a table with a row filter or masks what its readers see is compared, and the same of the other table, unless it
+    has its own. Both tables are only read; writers may be at work.
 
     Args:
         config: the pipeline.
@@ -82,7 +83,8 @@ def compare_tables(
     """
     with watched_workspace(config, progress, spark=spark) as workspace:
         try:
-            ours, theirs = (_rows(workspace, side, where, progress) for side in (left, right))
+            shown = zip((left, right), _properties(left.uri, right.uri), strict=True)
+            ours, theirs = (_rows(workspace, side, seen, where, progress) for side, seen in shown)
             names = _common([(left.name, ours.columns), (right.name, theirs.columns)], without, key)
             progress("Comparing the rows")
             one, other = (frame.select(*map(quoted, names)) for frame in (ours, theirs))
@@ -99,14 +101,25 @@ def compare_tables(
     return TableComparison(difference, apart[0], apart[1], changed)
 
 
-def _rows(workspace: Workspace, side: ComparedTable, where: str | None, progress: Progress) -> DataFrame:
+def _properties(left: str, right: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Returns the properties whose row filter and masks hold for each side."""
+    ours, theirs = table_properties(left), table_properties(right)
+    return (ours if _is_protected(ours) else theirs), (theirs if _is_protected(theirs) else ours)
+
+
+def _is_protected(properties: dict[str, str]) -> bool:
+    try:
+        return stored_protection(properties) is not None
+    except ValueError:
+        return True
+
+
+def _rows(
+    workspace: Workspace, side: ComparedTable, properties: dict[str, str], where: str | None, progress: Progress
+) -> DataFrame:
     frame = workspace.spark.read.format("delta").load(side.uri)
-    shown = for_readers(
-        frame,
-        side.identifier or Identifier("", side.name),
-        table_properties(side.uri),
-        lambda: workspace.define_functions(progress),
-    )
+    name = side.identifier or Identifier("", side.name)
+    shown = for_readers(frame, name, properties, lambda: workspace.define_functions(progress))
     return shown if where is None else shown.where(where)
 
 

@@ -1,0 +1,1 @@
+"""How long clients of the SQL endpoint wait."""
