@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from penstock.errors import StateError, first_line
-from penstock.storage.delta.commits import commit_version, log_version
+from penstock.storage.delta.commits import commit_version
 from penstock.storage.filesystem import Storage, StoredFile
 from penstock.storage.stores.errors import again_if_expired, object_store_error
 from penstock.storage.stores.stores import store_of
@@ -132,15 +132,16 @@ def dataset_of(table: DeltaTable) -> Dataset:
 def is_delta_table(uri: str) -> bool:
     """Whether there is a Delta table at a path or a URI of an object store.
 
-    Not asked of deltalake: while it waits for a store, no other thread runs, a run's heartbeat among them.
-
     Raises:
-        ConfigError, ExternalError: as for `has_delta_log`.
+        ConfigError, ExternalError: as for `open_delta_table`.
     """
-    table = Storage(uri)
-    if table.exists(f"_delta_log/{0:020d}.json"):  # one request, whatever the length of the log
-        return True
-    return any(log_version(file.name) is not None for file in table.list("_delta_log"))
+    from deltalake import DeltaTable
+
+    def look() -> bool:
+        with _reaching(uri):
+            return DeltaTable.is_deltatable(uri, storage_options(uri))
+
+    return again_if_expired(look)
 
 
 def has_delta_log(uri: str) -> bool:
