@@ -28,7 +28,7 @@ from penstock.graph.elements import (
 )
 from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import AppliedChanges, EndlessState, ResolvedFlow
+from penstock.graph.resolved import AppliedChanges, EndlessState, QueryDefinition, ResolvedFlow
 from penstock.graph.sql_query import SqlQuery
 from penstock.graph.unbounded_state import STREAM_JOIN
 from penstock.spark.evaluation import Evaluation, EvaluationSettings
@@ -51,6 +51,7 @@ from penstock.spark.session.query_settings import spark_settings
 from penstock.spark.sources.source import not_possible
 from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes
 from penstock.spark.writers.changes.snapshots import followed_snapshot, snapshot_target
+from penstock.spark.writers.incremental.refresh import capability
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ class QueryAnalyser:
             inputs=tuple(dict.fromkeys(evaluation.inputs)),
             stateful=tuple(state.name for state in retention),
             watermark=watermark(frame) if frame.isStreaming else None,
-            definition=None if frame.isStreaming or not modes else query_definition(frame, around=around()),
+            definition=None if frame.isStreaming or not modes else _definition(flow, read.frame, frame, around()),
             changes=read.applied,
             stream=stream_definition(
                 frame, evaluation.sources, mode, None if keys is None else keys.columns, spark_settings(conf)
@@ -205,6 +206,15 @@ def _check_batch(frame: DataFrame) -> None:
     if operators := streaming_only_operators(frame):
         used = ", ".join(dict.fromkeys(operators))
         raise not_possible(f"what {used} returns depends on the batches of a stream", "Take it out of the pipeline")
+
+
+def _definition(flow: UnresolvedFlow, query: DataFrame, judged: DataFrame, around: object) -> QueryDefinition:
+    """Returns the definition of a batch query; `judged` is the query with the expectations of its table."""
+    definition = query_definition(judged, around=around)
+    if flow.once or definition.always is not None:
+        return definition
+    able = capability(query)
+    return replace(definition, methods=tuple(method.value for method in able.methods), full=able.why)
 
 
 def _output_mode(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from penstock.graph.elements import OutputMode
+from penstock.graph.elements import OutputMode, RefreshPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,10 @@ def _is_columns(value: object) -> bool:
 
 def _is_output_mode(value: object) -> bool:
     return isinstance(value, str) and value.strip().casefold() in {mode.value for mode in OutputMode}
+
+
+def _is_refresh_policy(value: object) -> bool:
+    return isinstance(value, str) and value.strip().casefold() in {policy.value for policy in RefreshPolicy}
 
 
 def _is_settings(value: object) -> bool:
@@ -100,7 +104,7 @@ TYPES: Mapping[str, ParameterType] = {
     "private": _FLAG,
     "row_filter": _FILLED_TEXT,
     "output_mode": ParameterType("'append', 'complete' or 'update'", _is_output_mode),
-    "refresh_policy": _FILLED_TEXT,
+    "refresh_policy": ParameterType("'auto', 'incremental', 'incremental_strict' or 'full'", _is_refresh_policy),
     "once": _FLAG,
     "options": _SETTINGS,
     "user_event_hook_fn": ParameterType("a function (options are keyword arguments)", callable),
@@ -154,11 +158,6 @@ WITHOUT_EFFECT: Mapping[str, Refusal] = {
         "Name the columns with cluster_by=[...] to cluster the table",
         lambda value: value is False,
     ),
-    "refresh_policy": Refusal(
-        "a materialized view is computed in full when what it reads has changed, never in part",
-        "Make it a streaming table to process only new rows",
-        lambda value: str(value).strip().casefold() in {"auto", "full"},
-    ),
 }
 """Values that change no row: they are taken with a notice, and the parameter has its default."""
 
@@ -166,6 +165,11 @@ WITHOUT_EFFECT: Mapping[str, Refusal] = {
 def output_mode_of(value: str | None) -> OutputMode | None:
     """Returns the output mode that a parameter names in any case of letters."""
     return None if value is None else OutputMode(value.strip().casefold())
+
+
+def refresh_policy_of(value: str | None) -> RefreshPolicy:
+    """Returns the refresh policy that a parameter names in any case of letters."""
+    return RefreshPolicy.AUTO if value is None else RefreshPolicy(value.strip().casefold())
 
 
 def describe(value: object) -> str:

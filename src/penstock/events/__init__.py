@@ -7,6 +7,7 @@ from penstock.events.codec import LINE_COLUMNS, decode, encode
 from penstock.events.flows.accounting import BatchAccounts, Verdict, verdict_of
 from penstock.events.flows.late_rows import LateRows, late_rows_of_event, reprocessed_rows_of
 from penstock.events.flows.progress import batch_progress_of, flow_status_of
+from penstock.events.flows.refresh import RefreshChoice, RefreshMethod
 from penstock.events.flows.watermark import WatermarkState, WatermarkStatus, WatermarkWatch, watermark_state_of
 from penstock.events.lateness import DELAYS_MS, Lateness
 from penstock.events.log.event_log import EventLog, new_update_id
@@ -46,6 +47,8 @@ __all__ = [
     "MaintenanceProgress",
     "OperatorState",
     "Origin",
+    "RefreshChoice",
+    "RefreshMethod",
     "SystemClock",
     "UpdateState",
     "Verdict",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
@@ -35,6 +35,24 @@ class OnViolation(Enum):
     DROP = "drop"
     FAIL = "fail"
     QUARANTINE = "quarantine"
+
+
+class RefreshPolicy(StrEnum):
+    """How a materialized view is refreshed: by what changed in its inputs, or in full.
+
+    AUTO does what is cheaper. INCREMENTAL refuses a query that can only be computed in full, INCREMENTAL_STRICT also a
+    refresh that has to be. FULL computes the view each time, whether or not anything has changed.
+    """
+
+    AUTO = "auto"
+    INCREMENTAL = "incremental"
+    INCREMENTAL_STRICT = "incremental_strict"
+    FULL = "full"
+
+    @property
+    def incremental(self) -> bool:
+        """Whether a query that can only be computed in full is refused."""
+        return self in {RefreshPolicy.INCREMENTAL, RefreshPolicy.INCREMENTAL_STRICT}
 
 
 class OutputMode(Enum):
@@ -154,9 +172,9 @@ class Table(Dataset):
     `schema` is a Spark StructType or a DDL string, or None for the query's own schema.
     `path` is a user-chosen location; None means `<storage>/tables/<schema>/<name>`.
     `temporary` tables are stored, and cannot be read by other pipelines on the same storage.
-    `always_refreshed` asks that a materialized view is computed again even when nothing that it reads
-    has changed. `row_filter` and `masks` say what readers outside of the pipeline get to see. `output_mode` is that
-    of its flows, None to choose it by their queries; with `keys`, columns, those that update it find their rows.
+    `refresh_policy` is that of a materialized view. `row_filter` and `masks` say what readers outside of the pipeline
+    get to see. `output_mode` is that of its flows, None to choose it by their queries; with `keys`, columns, those that
+    update it find their rows.
     """
 
     schema: Any = None
@@ -166,7 +184,7 @@ class Table(Dataset):
     path: str | None = None
     format: str = "delta"
     temporary: bool = False
-    always_refreshed: bool = False
+    refresh_policy: RefreshPolicy = RefreshPolicy.AUTO
     row_filter: FunctionCall | None = None
     masks: tuple[ColumnMask, ...] = ()
     output_mode: OutputMode | None = None

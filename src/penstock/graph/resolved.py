@@ -63,13 +63,16 @@ class QueryDefinition:
     `fingerprint` changes with the query, in whatever process it is analysed. `outside` are the paths
     of the Delta tables that the pipeline does not declare. `always` says why the result can differ
     although definition and tables are the same, None when it cannot; `moving` that it can do so
-    while the process runs.
+    while the process runs. `methods` are those by which it can be refreshed incrementally; `full` says
+    why it cannot when there are none.
     """
 
     fingerprint: str
     outside: tuple[str, ...] = ()
     always: str | None = None
     moving: bool = False
+    methods: tuple[str, ...] = ()
+    full: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -302,6 +302,7 @@ class _Planner:
                     inputs=inputs,
                     changing=[each for each in after if each not in self.unchanged],
                     reset=reset or identifier in self.selection.full_refreshed or identifier in self.emptied,
+                    constrained=self.graph.stored_schemas[identifier].constrained,
                 )
                 if decision.unchanged:
                     self.unchanged.add(identifier)

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.companions.quarantining import has_quarantine
-from penstock.graph.elements import MaterializedView
+from penstock.graph.elements import MaterializedView, RefreshPolicy
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
+from penstock.graph.rules.refreshing import full_only
 from penstock.plan.state import RefreshRecord, StateSnapshot
 
 
@@ -51,19 +52,35 @@ def decide_refresh(
     inputs: Iterable[str],
     changing: Iterable[Identifier],
     reset: bool,
+    constrained: bool = False,
 ) -> RefreshDecision:
-    """Returns whether `view` is computed again; `changing` are the inputs that this update may write to."""
+    """Returns whether and how `view` is refreshed; `changing` are the inputs that this update may write to.
+
+    `constrained` says that its table enforces or computes columns.
+    """
     last = state.refreshed.get(view.identifier)
     if (why := next(_always(view, flow, state, last, reset=reset), None)) is not None:
-        return RefreshDecision(f"recomputed and replaced in one commit: {why}")
+        return RefreshDecision(f"{_REPLACED}: {why}")
     assert last is not None
+    how, why_so = _how(view, flow, last, constrained=constrained)
     if changed := changed_inputs(last, state.versions, inputs):
-        return RefreshDecision(f"recomputed and replaced in one commit: {_new_versions(changed)}", last)
+        return RefreshDecision(f"{how}: {_new_versions(changed)}{why_so}", last)
     if upstream := list(map(str, changing)):
-        names = ", ".join(upstream)
-        return RefreshDecision(f"recomputed and replaced in one commit unless {names} stays as it is", last)
+        return RefreshDecision(f"{how} unless {', '.join(upstream)} stays as it is{why_so}", last)
     return RefreshDecision(f"unchanged, not computed again: {UNCHANGED}", last, unchanged=True)
 
+
+def _how(view: MaterializedView, flow: ResolvedFlow, last: RefreshRecord, *, constrained: bool) -> tuple[str, str]:
+    """Returns how a view is refreshed when something has changed, and why not in another way, if so."""
+    why = full_only(view, flow, constrained=constrained)
+    if why is None and not last.exact:
+        why = "this once, because its last refresh did not note exactly what it had read"
+    if why is not None or flow.definition is None:
+        return _REPLACED, f"; in full: {why}" if why else ""
+    return f"refreshed by what has changed ({' or '.join(flow.definition.methods)})", ""
+
+
+_REPLACED = "recomputed and replaced in one commit"
 
 ABSENT = "absent"
 """The version of a table that does not exist."""
@@ -88,7 +105,7 @@ def _always(
             yield "its quarantine has no rows yet"
     if reset:
         yield "full refresh"
-    if view.always_refreshed:
+    if view.refresh_policy is RefreshPolicy.FULL:
         yield "its refresh_policy is full"
     if flow.definition is None:
         yield "its definition is not known"

@@ -53,11 +53,15 @@ class RefreshRecord:
 
     `definition` is the query's fingerprint. `inputs` has the version of each Delta table that was
     read, by its full name or, outside of the pipeline, its path. A version names the table's
-    identity too, so that a table that was deleted and created again counts as changed.
+    identity too, so that a table that was deleted and created again counts as changed. `exact` says
+    that the rows stand for exactly these versions; else they may have newer rows too. `method` is how they
+    were refreshed.
     """
 
     definition: str
     inputs: Mapping[str, str]
+    exact: bool = False
+    method: str = "full"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ def test_refused_parameters(load: Load, function: str, written: str, parameter: 
     [
         ("table(", "cluster_by_auto=True"),
         ("create_streaming_table('t', ", "cluster_by_auto=True"),
-        ("materialized_view(", "refresh_policy='incremental_strict'"),
     ],
 )
 def test_parameters_that_change_no_row_have_a_notice(load: Load, function: str, written: str) -> None:
@@ -58,7 +57,7 @@ WRONG = {
     "cluster_by_auto": ("'auto'", "str"),
     "row_filter": ("print", "a function"),
     "format": ("0", "int"),
-    "refresh_policy": ("True", "bool"),
+    "refresh_policy": ("'incrementally'", "str"),
     "output_mode": ("'upsert'", "str"),
     "keys": ("'a'", "str"),
 }

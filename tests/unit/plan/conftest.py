@@ -16,6 +16,7 @@ from penstock.graph.elements import (
     FormatSink,
     MaterializedView,
     OnViolation,
+    RefreshPolicy,
     SnapshotChangeFlow,
     StreamingTable,
     TemporaryView,
@@ -102,7 +103,10 @@ class Pipeline:
     ) -> Pipeline:
         """Declares a materialized view."""
         table = MaterializedView(
-            identifier=_id(name), location=_PLACE, table_properties=properties or {}, always_refreshed=always
+            identifier=_id(name),
+            location=_PLACE,
+            table_properties=properties or {},
+            refresh_policy=RefreshPolicy.FULL if always else RefreshPolicy.AUTO,
         )
         self.tables[table.identifier] = table
         self.flow(name, *reads, into=name, kind=FlowType.MATERIALIZED_VIEW)

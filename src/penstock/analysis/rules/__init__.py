@@ -20,6 +20,7 @@ RULES: tuple[Rule, ...] = (
     flows.append_flow_of_materialized_view,
     flows.complete_flow_shares_table,
     flows.output_mode_of_batch_query,
+    flows.not_incremental,
     flows.update_keys_differ,
     flows.applied_changes_differ,
     columns.declared_schema_misses_column,

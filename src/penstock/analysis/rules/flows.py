@@ -10,6 +10,7 @@ from penstock.graph.elements import MaterializedView
 from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.resolved import AppliedChanges, ResolvedFlow, ResolvedGraph
 from penstock.graph.rules.changes import disagreement
+from penstock.graph.rules.refreshing import full_only
 
 
 def query_type(graph: ResolvedGraph) -> Iterator[PenstockError]:
@@ -75,6 +76,20 @@ def output_mode_of_batch_query(graph: ResolvedGraph) -> Iterator[PenstockError]:
                 reason="its query reads no stream, so it is a materialized view, which is computed as a whole",
                 way_out="Read with spark.readStream, or remove output_mode and keys",
             )
+
+
+def not_incremental(graph: ResolvedGraph) -> Iterator[PenstockError]:
+    """Refuses a refresh policy that wants a view to follow its inputs when its query can only be computed in full."""
+    for identifier, view in graph.tables.items():
+        if not isinstance(view, MaterializedView) or not view.refresh_policy.incremental:
+            continue
+        for flow in graph.flows_to(identifier):
+            schema = graph.stored_schemas.get(identifier)
+            why = full_only(view, flow, constrained=schema is not None and schema.constrained)
+            if why:
+                yield flow.declaration.error(
+                    "MATERIALIZED_VIEW_NOT_INCREMENTAL", name=identifier, policy=view.refresh_policy.value, reason=why
+                )
 
 
 def update_keys_differ(graph: ResolvedGraph) -> Iterator[PenstockError]:

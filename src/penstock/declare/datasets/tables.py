@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, overload
 from penstock.declare.dataset_function import declare_dataset
 from penstock.declare.datasets.protection import masks_of, row_filter_of
 from penstock.declare.declaration import Declaration, declaring
-from penstock.declare.parameters import NAMES, output_mode_of, texts
+from penstock.declare.parameters import NAMES, output_mode_of, refresh_policy_of, texts
 from penstock.graph.elements import (
     Expectation,
     LikelyStreamingTable,
@@ -38,8 +38,10 @@ _ARGUMENTS = """
         private: As `temporary`.
         cluster_by: Columns of liquid clustering.
         format: `delta`, the only format.
-        refresh_policy: `auto`: a materialized view is computed again when a table that it reads or its
-            definition has changed; `full`: at each refresh.
+        refresh_policy: `auto`: when a table that a materialized view reads has changed, the view is refreshed by these
+            changes, or computed in full where that is cheaper or the only way; `full`: computed at each refresh.
+            `incremental` refuses a query that can only be computed in full, `incremental_strict` also a refresh that
+            has to be.
         row_filter: `ROW FILTER function ON (columns)`: the rows that readers outside of the pipeline get.
         output_mode: `append`, `complete` or `update`; default: `append` where the query can, else `complete`. `update`
             merges the rows that changed into the table, once a batch.
@@ -114,7 +116,7 @@ def _table_decorator(name: str, kind: type[Table], meaning: str) -> TableDecorat
             "temporary": temporary or private,
             "output_mode": output_mode_of(output_mode),
             "keys": tuple(keys or ()),
-            "always_refreshed": refresh_policy is not None and refresh_policy.strip().casefold() == "full",
+            "refresh_policy": refresh_policy_of(refresh_policy),
         }
 
         def add(identifier: Identifier, query: Callable[[], Any], expectations: tuple[Expectation, ...]) -> int:

@@ -37,7 +37,6 @@ CLAUSES_WITHOUT_EFFECT: dict[str, Why] = {
         WITHOUT_EFFECT["cluster_by_auto"].reason,
         "Name the columns, as in CLUSTER BY (order_time), to cluster the table",
     ),
-    "REFRESH POLICY": (WITHOUT_EFFECT["refresh_policy"].reason, WITHOUT_EFFECT["refresh_policy"].alternative),
     "SCHEDULE": (
         "a table of a pipeline is refreshed when the pipeline runs",
         "Start 'penstock run' from a scheduler, or run the pipeline with a continuous trigger",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from penstock.declare.parameters import REFUSALS, WITHOUT_EFFECT
+from penstock.declare.parameters import REFUSALS
 from penstock.declare.sql.clauses import Clause, read_clauses
 from penstock.declare.sql.protection import read_row_filter
 from penstock.declare.sql.refusals import pass_over_clause, refuse_clause
 from penstock.errors import SourceLocation
+from penstock.graph.elements import RefreshPolicy
 from penstock.graph.sql.cursor import Cursor, syntax_error, unquoted
 from penstock.graph.sql.tokens import TokenKind, string_value
 
@@ -69,15 +70,13 @@ def _cluster_by(cursor: Cursor, place: SourceLocation) -> tuple[str, ...]:
     return () if cursor.accept("NONE") else unquoted(cursor.names("a column"))
 
 
-def _always_refreshed(cursor: Cursor, place: SourceLocation) -> bool:
+def _refresh_policy(cursor: Cursor, place: SourceLocation) -> RefreshPolicy:
     if cursor.accept("INCREMENTAL"):
-        cursor.accept("STRICT")
-        pass_over_clause(place, "REFRESH POLICY")
-        return False
+        return RefreshPolicy.INCREMENTAL_STRICT if cursor.accept("STRICT") else RefreshPolicy.INCREMENTAL
     policy = cursor.name("AUTO, FULL or INCREMENTAL").casefold()
-    if not WITHOUT_EFFECT["refresh_policy"].accepts(policy):
+    if policy not in {RefreshPolicy.AUTO, RefreshPolicy.FULL}:
         raise syntax_error(place, f"'{policy}'", "AUTO, FULL or INCREMENTAL")
-    return policy == "full"
+    return RefreshPolicy(policy)
 
 
 def _schedule(clause: str) -> Clause:
@@ -101,7 +100,7 @@ _CLAUSES: dict[str, Clause] = {
     "LOCATION": ("path", lambda cursor, _: cursor.string()),
     "COMMENT": ("comment", lambda cursor, _: cursor.string()),
     "TBLPROPERTIES": ("table_properties", lambda cursor, _: read_properties(cursor)),
-    "REFRESH POLICY": ("always_refreshed", _always_refreshed),
+    "REFRESH POLICY": ("refresh_policy", _refresh_policy),
     "WITH ROW FILTER": ("row_filter", lambda cursor, _: read_row_filter(cursor)),
     "ROW FILTER": ("row_filter", lambda cursor, _: read_row_filter(cursor)),
     "SCHEDULE": _schedule("SCHEDULE"),

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from penstock.errors import first_line
 from penstock.events import FlowStatus
-from penstock.graph.elements import ChangeFlow
+from penstock.graph.elements import ChangeFlow, RefreshPolicy
 from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
 from penstock.plan.state import RefreshRecord
 from penstock.runtime.flows.accounting import accounts_of_refresh, report_accounts
 from penstock.runtime.flows.change_target import applying_changes, with_merged
 from penstock.runtime.flows.failures import with_place
+from penstock.runtime.flows.incremental import refresh_of
 from penstock.runtime.flows.retry import Stopped
 from penstock.runtime.flows.services import FlowQuery, FlowServices
 from penstock.runtime.storage_state.refresh_notes import refresh_note, versions_of
@@ -21,6 +27,8 @@ from penstock.spark.failures.translate import translate_failure
 from penstock.spark.streams.progress import refresh_progress
 from penstock.spark.streams.writes import EMPTY_COMMITS, Replacement, append_rows, replace_rows
 from penstock.spark.writers.checking_writer import Counters
+from penstock.spark.writers.incremental.refresh import Refresh
+from penstock.spark.writers.incremental.write import write_refresh
 
 
 class BatchFlow:
@@ -59,12 +67,12 @@ class BatchFlow:
         try:
             services.reporter.flow(self._flow, FlowStatus.RUNNING)
             started = time.monotonic()
-            query = services.query(self._flow)
             services.describe_jobs(self._flow)
             conf = services.spark_conf(self._flow)
             transaction: tuple[str, int] | None = None
-            note = "" if read is None else refresh_note(read)
+            note = ""
             if isinstance(self._stage, RunOnceFlow):
+                query = services.query(self._flow)
                 target = self._stage.dataset
                 app_id = once_transaction(
                     services.pipeline, target, self._flow.declaration.name, self._stage.generation
@@ -72,12 +80,7 @@ class BatchFlow:
                 transaction = (app_id, 0)
                 counters = self._append(query, transaction, conf)
             else:
-                table = services.graph.tables[self._stage.dataset]
-                replacement = Replacement(
-                    table.partition_columns, table.cluster_by, note, keeps_schema=self._stage.keeps_schema
-                )
-                counters = self._replace(query, replacement, {**conf, **EMPTY_COMMITS})
-                self._last = read if self._may_be_left_out() else None
+                query, note, counters = self._refresh(read, conf)
         except Exception as error:
             known = translate_failure(error, dataset=str(self._stage.dataset), flow=self._flow.declaration.name)
             raise with_place(known, self._flow, services) from error
@@ -106,11 +109,56 @@ class BatchFlow:
             return checking.append(query.frame, query.observed, transaction=transaction, conf=conf)
         return append_rows(query.frame, query.observed, path=self._stage.path, transaction=transaction, conf=conf)
 
-    def _replace(self, query: FlowQuery, replacement: Replacement, conf: Mapping[str, str]) -> Counters:
+    def _refresh(self, read: RefreshRecord | None, conf: Mapping[str, str]) -> tuple[FlowQuery, str, Counters]:
+        """Refreshes the view by what has changed or in full; returns its query, the commit's note and the counters."""
+        assert isinstance(self._stage, RefreshMaterializedView)
+        refresh = refresh_of(self._stage, self._services, again=self._refreshes > 0)
+        try:
+            return self._refreshed(refresh, read, conf)
+        except (PySparkException, Py4JJavaError) as error:
+            if refresh is None or refresh.in_full is None:
+                raise
+            return self._refreshed(
+                refresh.in_full(f"what has changed cannot be applied: {first_line(error)}"), read, conf
+            )
+
+    def _refreshed(
+        self, refresh: Refresh | None, read: RefreshRecord | None, conf: Mapping[str, str]
+    ) -> tuple[FlowQuery, str, Counters]:
+        if refresh is not None:
+            self._services.reporter.refresh(self._flow, refresh.choice)
+        if refresh is not None and refresh.versions is not None:
+            rows = refresh.rows
+            query = self._services.query(self._flow, lambda: rows)
+            if read is not None:
+                read = replace(
+                    read, inputs={**read.inputs, **refresh.versions}, exact=True, method=refresh.choice.method.value
+                )
+        else:
+            query = self._services.query(self._flow)
+        note = "" if read is None else refresh_note(read)
+        if refresh is not None and refresh.in_full is not None:
+            counters: Counters = write_refresh(
+                refresh, query.frame, query.observed, path=self._stage.path, note=note, conf=conf
+            )
+        else:
+            counters = self._replace(query, note, {**conf, **EMPTY_COMMITS})
+        self._last = read if self._may_be_left_out() else None
+        return query, note, counters
+
+    def _replace(self, query: FlowQuery, note: str, conf: Mapping[str, str]) -> Counters:
+        assert isinstance(self._stage, RefreshMaterializedView)
+        table, path = self._services.graph.tables[self._stage.dataset], self._stage.path
+        keeps = self._stage.keeps_schema
+        replacement = Replacement(table.partition_columns, table.cluster_by, note, keeps_schema=keeps)
         if query.checking is not None:
             return query.checking.replace(query.frame, query.observed, replacement=replacement, conf=conf)
-        return replace_rows(query.frame, query.observed, path=self._stage.path, replacement=replacement, conf=conf)
+        return replace_rows(query.frame, query.observed, path=path, replacement=replacement, conf=conf)
 
     def _may_be_left_out(self) -> bool:
-        always = self._services.graph.tables[self._stage.dataset].always_refreshed
-        return not always and self._flow.definition is not None and self._flow.definition.always is None
+        policy = self._services.graph.tables[self._stage.dataset].refresh_policy
+        return (
+            policy is not RefreshPolicy.FULL
+            and self._flow.definition is not None
+            and self._flow.definition.always is None
+        )

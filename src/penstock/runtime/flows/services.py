@@ -181,6 +181,11 @@ class FlowQueries:
         mode = _OUTPUT_MODES.get(flow.type, OutputMode.APPEND)
         return CheckingWriter(table, name, self.paths[target], checkpoints, declared, mode)
 
+    def rows(self, flow: ResolvedFlow) -> DataFrame:
+        """Calls the flow's function against the stored tables; nothing is judged or counted."""
+        with self.configured(flow):
+            return self._evaluation_of(flow, None).call(flow.declaration.function)
+
     def ask(self, flow: ResolvedFlow, function: FlowFunction) -> DataFrame:
         """Calls a function of the user that finds out what there is to read: it may run jobs for that."""
         with self.configured(flow):

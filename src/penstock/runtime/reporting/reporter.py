@@ -19,12 +19,14 @@ from penstock.events import (
     LateRows,
     Level,
     MaintenanceProgress,
+    RefreshChoice,
     UpdateState,
     WatermarkStatus,
     builders,
 )
 from penstock.events.background import BackgroundThread
 from penstock.events.cluster import cluster_resources
+from penstock.events.flows.refresh import refresh_planned
 from penstock.graph.elements import EMPTY, AnySink, FormatSink, FunctionSink
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import Input, ResolvedFlow, ResolvedGraph
@@ -166,6 +168,12 @@ class Reporter:
         """A flow has committed a batch; `checkpointed` is what its checkpoint says about it."""
         built = builders.flow_batch(flow_label(flow), progress, checkpointed=checkpointed)
         self._of_flow(flow, EventType.FLOW_PROGRESS, built, batch_id=progress.batch_id)
+
+    def refresh(self, flow: ResolvedFlow, choice: RefreshChoice) -> None:
+        """How a materialized view is about to be refreshed."""
+        choice = replace(choice, why=self._redacted(choice.why))
+        built = refresh_planned(str(flow.declaration.target), choice)
+        self._of_flow(flow, EventType.PLANNING_INFORMATION, built)
 
     def accounting(self, flow: ResolvedFlow, accounts: BatchAccounts, *, error: PenstockError | None) -> None:
         """The accounts of a batch that a flow has committed; with the error when they do not add up."""

@@ -37,7 +37,9 @@ _KEEPS_ROWS = {
 
 def refresh_note(record: RefreshRecord) -> str:
     """Returns the user metadata of the commit that replaces the rows."""
-    return json.dumps({_KEY: {"definition": record.definition, "inputs": dict(record.inputs)}}, sort_keys=True)
+    noted = {"definition": record.definition, "inputs": dict(record.inputs)}
+    exact = {"exact": True, "method": record.method} if record.exact else {}
+    return json.dumps({_KEY: noted | exact}, sort_keys=True)
 
 
 def last_refresh(table: DeltaTable) -> RefreshRecord | None:
@@ -77,6 +79,9 @@ def _version(path: str) -> str:
 def _parsed(text: Any) -> RefreshRecord | None:
     try:
         note = json.loads(text)[_KEY]
-        return RefreshRecord(str(note["definition"]), {str(name): str(v) for name, v in note["inputs"].items()})
+        inputs = {str(name): str(version) for name, version in note["inputs"].items()}
+        return RefreshRecord(
+            str(note["definition"]), inputs, bool(note.get("exact", False)), str(note.get("method", "full"))
+        )
     except (TypeError, ValueError, KeyError, AttributeError):
         return None

@@ -122,6 +122,12 @@ READ_FILES_LOG: Final = Accelerator(
     "(`sources/auto_loader/files/arriving.py`, `ReadFilesLog.java`)",
     proven={"pyspark": "4.2.0"},
 )
+TABLE_CHANGES: Final = Accelerator(
+    "table_changes",
+    gain="a materialized view is refreshed by what has changed in its inputs, instead of being computed again",
+    relies_on="Delta's `CDCReader.changesToBatchDF` and `TahoeLogFileIndex`, and nodes of Spark's logical plans",
+    proven={"pyspark": "4.2.0", "delta-spark": "4.4.0"},
+)
 JSON_INFERENCE: Final = Accelerator(
     "json_inference",
     gain="Spark infers the schema of JSON from the lines that can add to it, not from all",
@@ -139,6 +145,7 @@ ACCELERATORS: Final = {
         LOG_CHECKPOINTS,
         FILE_LISTING,
         READ_FILES_LOG,
+        TABLE_CHANGES,
         JSON_INFERENCE,
     )
 }

@@ -11,6 +11,7 @@ from typing import Any, Final
 from penstock.storage.filesystem import Storage
 
 _LOOKED_BACK: Final = 100
+_WRITES: Final = ("WRITE", "MERGE")
 _COMMIT_FILE: Final = re.compile(r"(\d{20})\.json")
 _LOG_FILE: Final = re.compile(r"(\d{20})\..*")
 
@@ -149,12 +150,12 @@ class DeltaCommits:
         return True
 
     def newest_write(self, note: str) -> Commit | None:
-        """Returns the newest commit that wrote rows with this note, whatever maintenance has committed since.
+        """Returns the newest commit that wrote or merged rows with this note, whatever maintenance has committed since.
 
         Raises:
             CommitOutOfReach: as `of_transaction`.
         """
-        return self._back_from(self._newest(), lambda commit: commit.operation == "WRITE" and commit.note == note)
+        return self._back_from(self._newest(), lambda commit: commit.operation in _WRITES and commit.note == note)
 
     def _newest(self) -> int:
         """Returns the newest version, -1 for none: commits follow each other without a gap from the last checkpoint on.

@@ -1,0 +1,62 @@
+"""How a materialized view is refreshed, as an event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+
+class RefreshMethod(StrEnum):
+    """How a materialized view is refreshed: in full, or by what has changed in its inputs."""
+
+    FULL = "full"
+    APPEND_ROWS = "append rows"
+    CHANGE_ROWS = "change rows"
+    MERGE_GROUPS = "merge groups"
+    RECOMPUTE_KEYS = "recompute keys"
+
+
+_DATABRICKS: Final = {
+    RefreshMethod.FULL: "MAINTENANCE_TYPE_COMPLETE_RECOMPUTE",
+    RefreshMethod.APPEND_ROWS: "MAINTENANCE_TYPE_APPEND_ONLY",
+    RefreshMethod.CHANGE_ROWS: "MAINTENANCE_TYPE_ROW_BASED",
+    RefreshMethod.MERGE_GROUPS: "MAINTENANCE_TYPE_GROUP_AGGREGATE",
+    RefreshMethod.RECOMPUTE_KEYS: "MAINTENANCE_TYPE_GENERIC_AGGREGATE",
+}
+"""What the event log of Databricks calls it (documentation of `planning_information`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshChoice:
+    """How one refresh is done: the details of a `planning_information` event.
+
+    `why` says why the view is computed in full, empty when it is not. `able` are the methods that its query allows.
+    `changed_share` is how much of the bytes of its inputs has changed, None when that was not asked.
+    """
+
+    method: RefreshMethod
+    why: str = ""
+    able: tuple[RefreshMethod, ...] = ()
+    changed_share: float | None = None
+
+
+def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, Any]]:
+    """Returns message and details of the event of a refresh that begins."""
+    if choice.method is RefreshMethod.FULL:
+        message = f"{name} is computed in full: {choice.why}"
+    else:
+        share = "" if choice.changed_share is None else f", {choice.changed_share:.2%} of what it reads"
+        message = f"{name} is refreshed by what has changed ({choice.method.value}){share}"
+    techniques = [
+        {
+            "maintenance_type": _DATABRICKS[method],
+            "method": method.value,
+            "is_chosen": method is choice.method,
+            "is_applicable": True,
+            "incrementalization_issues": [choice.why] if method is RefreshMethod.FULL and choice.why else [],
+        }
+        for method in (*choice.able, RefreshMethod.FULL)
+    ]
+    details = {"stages": [], "technique_information": techniques, "changed_share": choice.changed_share}
+    return message, {"planning_information": details}

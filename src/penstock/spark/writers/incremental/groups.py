@@ -1,0 +1,107 @@
+"""Groups whose new rows are merged into the view's own, when rows were only added to one input.
+
+For the groups of R + d: sum(R + d) = sum(R) + sum(d), count likewise, min(R + d) = least(min(R), min(d)), max likewise,
+where NULL, the sum or extreme of nothing, gives way to the other. So the view itself is the state, and only d is
+aggregated. A sum of floating-point numbers depends on their order, here as in any two runs of Spark. What was removed
+cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that is left is not in the view.
+(Source: Gray et al.: Data Cube, 1997, on distributive functions.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.spark import _jvm
+from penstock.spark.writers.incremental.linear import Inputs
+from penstock.spark.writers.incremental.plans import project, renamed, union
+from penstock.spark.writers.incremental.shape import Changes, Node, Operator, obstacle
+
+
+def _sum(one: Column, other: Column) -> Column:
+    return sf.coalesce(one + other, one, other)
+
+
+MERGES: Final[Mapping[str, Callable[[Column, Column], Column]]] = {
+    "sum": _sum,
+    "count": _sum,
+    "min": sf.least,
+    "max": sf.greatest,
+}
+"""How the values of two parts of a group become that of the whole, by the name of the aggregate function."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedColumns:
+    """The columns by which a view is grouped, and the aggregate function of each other one."""
+
+    keys: tuple[str, ...]
+    functions: Mapping[str, str]
+
+
+def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
+    """Returns how the rows of a query are merged; None when it is not a plain aggregation over a linear query.
+
+    Without ANSI mode a sum that overflows is NULL, as one of nothing is.
+    """
+    if SparkSession.active().conf.get("spark.sql.ansi.enabled") != "true":
+        return None
+    if node.operator is not Operator.GROUPS or obstacle(node.children[0], changes) is not None:
+        return None
+    keys, functions = [], {}
+    grouped = _jvm.scala_seq(node.plan.groupingExpressions())
+    missing = list(grouped)
+    for named in _jvm.scala_seq(node.plan.aggregateExpressions()):
+        expression = named.child() if _kind(named) == "Alias" else named
+        name = str(named.name())
+        if any(expression.semanticEquals(each) for each in grouped):
+            keys.append(name)
+            missing = [each for each in missing if not expression.semanticEquals(each)]
+        elif _kind(expression) == "AggregateExpression" and not expression.isDistinct():
+            functions[name] = str(expression.aggregateFunction().prettyName())
+        else:
+            return None
+    distinct = {name.casefold() for name in (*keys, *functions)}
+    if missing or len(distinct) < len(keys) + len(functions) or not set(functions.values()) <= MERGES.keys():
+        return None
+    return MergedColumns(tuple(keys), functions)
+
+
+def rows_of_added(query: Node, inputs: Inputs) -> DataFrame:
+    """Returns the rows of a query over what was added to the tables that have changed."""
+    return _jvm.frame_of(inputs.spark, _of_added(query, inputs))
+
+
+def is_added_once(node: Node, changes: Changes) -> bool:
+    """Whether `rows_of_added` are all new rows: no join has changes on both of its sides."""
+    joins = (each for each in node.walk() if each.operator is Operator.JOIN)
+    return not any(all(side.reads(changes) for side in join.children) for join in joins)
+
+
+def _of_added(node: Node, inputs: Inputs) -> Any:
+    if node.operator is Operator.TABLE:
+        columns = _jvm.scala_seq(node.plan.output())
+        return project(inputs.spark, columns, inputs.change(node)) if inputs.changed(node) else inputs.now(node)
+    if not node.children:
+        return node.plan
+    if node.operator is not Operator.UNION:
+        below = [_of_added(child, inputs) for child in node.children]
+        return _jvm.with_children(inputs.spark, node.plan, below)
+    # The rows of a union's other inputs are in the view already.
+    changed = [child for child in node.children if child.reads(inputs.changed)]
+    outputs = _jvm.scala_seq(node.plan.output())
+    return union(inputs.spark, [_branch(child, outputs, inputs) for child in changed])
+
+
+def _branch(child: Node, outputs: list[Any], inputs: Inputs) -> Any:
+    given = _jvm.scala_seq(child.plan.output())
+    named = [renamed(inputs.spark, mine, his) for mine, his in zip(given, outputs, strict=True)]
+    return project(inputs.spark, named, _of_added(child, inputs))
+
+
+def _kind(expression: Any) -> str:
+    return str(expression.getClass().getSimpleName())

@@ -1,0 +1,45 @@
+"""Builds nodes of Spark's logical plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from penstock.spark import _jvm
+
+
+def project(spark: SparkSession, columns: Sequence[Any], plan: Any) -> Any:
+    """Returns a projection of `plan` on named expressions."""
+    return _logical(spark).Project(_jvm.to_seq(spark, columns), plan)
+
+
+def union(spark: SparkSession, plans: Sequence[Any]) -> Any:
+    """Returns the rows of all plans, which have the same attributes."""
+    return plans[0] if len(plans) == 1 else _logical(spark).Union(_jvm.to_seq(spark, plans), False, False)
+
+
+def renamed(spark: SparkSession, expression: Any, attribute: Any) -> Any:
+    """Returns an expression under the name and id of an attribute."""
+    nothing, java = _jvm.to_seq(spark, ()), _jvm.jvm(spark)
+    alias = java.org.apache.spark.sql.catalyst.expressions.Alias
+    return alias(expression, attribute.name(), attribute.exprId(), nothing, java.scala.Option.empty(), nothing)
+
+
+def new_attribute(spark: SparkSession, name: str, kind: Any) -> Any:
+    """Returns an attribute of a Java `DataType` that no plan has yet."""
+    java = _jvm.jvm(spark)
+    expressions, no_metadata = java.org.apache.spark.sql.catalyst.expressions, java.org.apache.spark.sql.types.Metadata
+    identity = expressions.NamedExpression.newExprId()
+    return expressions.AttributeReference(name, kind, True, no_metadata.empty(), identity, _jvm.to_seq(spark, ()))
+
+
+def minus_product(spark: SparkSession, left: Any, right: Any) -> Any:
+    """Returns the expression of minus the product of two BIGINT attributes."""
+    expressions = _jvm.jvm(spark).org.apache.spark.sql.catalyst.expressions
+    return expressions.UnaryMinus(expressions.Multiply(left, right))
+
+
+def _logical(spark: SparkSession) -> Any:
+    return _jvm.jvm(spark).org.apache.spark.sql.catalyst.plans.logical

@@ -1,0 +1,101 @@
+"""Writes the rows of an incremental refresh, and the note of what they stand for, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from penstock.events import RefreshMethod
+from penstock.graph.sql.names import quoted
+from penstock.spark import _jvm
+from penstock.spark.expectations.observed import ObservedExpectations
+from penstock.spark.streams.writes import EMPTY_COMMITS, await_counters, on_own_session
+from penstock.spark.writers.incremental.groups import MERGES, MergedColumns
+from penstock.spark.writers.incremental.refresh import Refresh
+
+_NOTE: Final = "spark.databricks.delta.commitInfo.userMetadata"
+
+Counters = Mapping[str, Mapping[str, int]]
+
+
+def write_refresh(
+    refresh: Refresh,
+    frame: DataFrame,
+    observed: Sequence[ObservedExpectations],
+    *,
+    path: str,
+    note: str,
+    conf: Mapping[str, str],
+) -> Counters:
+    """Changes the view at `path` in one commit with this note: `frame` has the rows of `refresh`, judged.
+
+    Returns the observed counters by metric name.
+    """
+    rows, observations = on_own_session(frame, observed, {**conf, **EMPTY_COMMITS, _NOTE: note})
+    if refresh.choice.method is RefreshMethod.APPEND_ROWS:
+        rows.write.format("delta").mode("append").save(path)
+    else:
+        held = rows.localCheckpoint()  # a MERGE reads its source twice, and would count it twice
+        try:
+            _merge(refresh, held, path)
+        finally:
+            _jvm.release(held)
+    return await_counters(observations)
+
+
+def _merge(refresh: Refresh, rows: DataFrame, path: str) -> None:
+    spark = rows.sparkSession
+    if refresh.merged is not None:
+        _merge_groups(rows, refresh.merged, spark, path)
+    else:
+        assert refresh.replaced is not None
+        values = _jvm.frame_of(spark, _jvm.analyzed_plan(refresh.replaced.values))
+        _replace_rows(rows, refresh.replaced.keys, values, path)
+
+
+def _merge_groups(rows: DataFrame, merged: MergedColumns, spark: SparkSession, path: str) -> None:
+    same = sf.lit(True)
+    for key in merged.keys:
+        same &= sf.col(f"t.{quoted(key)}").eqNullSafe(sf.col(f"s.{quoted(key)}"))
+    types = {field.name: field.dataType for field in rows.schema}
+    values: dict[str, str | Column] = {
+        quoted(name): MERGES[function](sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}")).cast(types[name])
+        for name, function in merged.functions.items()
+    }
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(rows.alias("s"), same)
+    if values:
+        merge = merge.whenMatchedUpdate(set=values)
+    merge.whenNotMatchedInsertAll().execute()
+
+
+def _replace_rows(rows: DataFrame, keys: tuple[str, ...], removed: DataFrame, path: str) -> None:
+    """Deletes the view's rows with one of the keys, and inserts `rows`, which match none."""
+    spark, names = rows.sparkSession, rows.columns
+    empty = {column.name: sf.lit(None).cast(column.dataType) for column in removed.schema}
+    inserted = rows.select(
+        sf.lit(False).alias("remove"),
+        sf.struct(*(value.alias(name) for name, value in empty.items())).alias("key"),
+        sf.struct(*(sf.col(quoted(name)).alias(f"c{position}") for position, name in enumerate(names))).alias("row"),
+    )
+    nothing = sf.lit(None).cast(inserted.schema["row"].dataType)
+    leaving = removed.select(
+        sf.lit(True).alias("remove"), sf.struct(*removed.columns).alias("key"), nothing.alias("row")
+    )
+    same = sf.col("s.remove")
+    for position, key in enumerate(keys):
+        same &= sf.col(f"t.{quoted(key)}").eqNullSafe(sf.col(f"s.key.k{position}"))
+    values: dict[str, str | Column] = {
+        quoted(name): sf.col(f"s.row.c{position}") for position, name in enumerate(names)
+    }
+    (
+        DeltaTable.forPath(spark, path)
+        .alias("t")
+        .merge(leaving.union(inserted).alias("s"), same)
+        .whenMatchedDelete()
+        .whenNotMatchedInsert("NOT s.remove", values)
+        .execute()
+    )

@@ -1,0 +1,103 @@
+"""A materialized view is refreshed by what has changed in its inputs, and has the rows of a full refresh."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pyspark.sql import SparkSession
+from tests.spark.pipeline_project import PipelineProject
+
+from penstock.spark.plans.row_difference import compare_rows
+
+SHOP = """
+@dlt.table
+def orders():
+    return spark.readStream.schema("id LONG, kind STRING, amount DECIMAL(10,2)").json("in")
+
+@dlt.table(refresh_policy="incremental")
+def large():
+    return dlt.read("orders").where("amount > 5")
+
+@dlt.table
+@dlt.expect("some", "orders > 1")
+def kinds():
+    return dlt.read("orders").groupBy("kind").agg(F.sum("amount").alias("amount"), F.count("*").alias("orders"))
+
+@dlt.table(refresh_policy="Incremental")
+def totals():
+    return dlt.read("orders").groupBy("kind").agg(F.sum("amount").alias("amount"), F.max("id").alias("newest"))
+
+@dlt.table
+def best():
+    return spark.sql(
+        "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY kind ORDER BY amount DESC) AS place FROM orders)"
+        " WHERE place = 1"
+    )
+
+@dlt.table(refresh_policy="incremental")
+def named():
+    return dlt.read("large").join(dlt.read("totals").select("kind", "newest"), "kind", "left")
+
+@dlt.table
+def first():
+    return spark.sql("SELECT id FROM orders ORDER BY id LIMIT 1")
+"""
+QUERIES = {
+    "large": "SELECT * FROM orders WHERE amount > 5",
+    "kinds": "SELECT kind, sum(amount) amount, count(*) orders FROM orders GROUP BY kind",
+    "totals": "SELECT kind, sum(amount) amount, max(id) newest FROM orders GROUP BY kind",
+    "best": "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY kind ORDER BY amount DESC) place FROM orders)"
+    " WHERE place = 1",
+    "named": "SELECT l.kind, l.id, l.amount, t.newest FROM (SELECT * FROM orders WHERE amount > 5) l"
+    " LEFT JOIN (SELECT kind, max(id) newest FROM orders GROUP BY kind) t ON l.kind = t.kind",
+    "first": "SELECT id FROM orders ORDER BY id LIMIT 1",
+}
+
+
+def _methods(project: PipelineProject) -> dict[str, str]:
+    return {name: _note(project, name).get("method", "full") for name in QUERIES}
+
+
+def _note(project: PipelineProject, name: str) -> dict[str, Any]:
+    newest = sorted((project.path(name) / "_delta_log").glob("*.json"))[-1]
+    infos = [json.loads(line) for line in newest.read_text().splitlines() if line.startswith('{"commitInfo"')]
+    note: dict[str, Any] = json.loads(infos[0]["commitInfo"]["userMetadata"])["penstock.refresh"]
+    return note
+
+
+def _assert_as_recomputed(project: PipelineProject, spark: SparkSession) -> None:
+    spark.read.format("delta").load(str(project.path("orders"))).createOrReplaceTempView("orders")
+    for name, query in QUERIES.items():
+        found = spark.read.format("delta").load(str(project.path(name)))
+        assert compare_rows(found, spark.sql(query), limit=5).same, name
+
+
+def test_views_follow_their_inputs(project: PipelineProject, spark: SparkSession) -> None:
+    project.write(SHOP)
+    project.arrive("1", [{"id": n, "kind": "abc"[n % 3], "amount": n} for n in range(1, 40)])
+    assert project.run().errors == ()
+    assert set(_methods(project).values()) == {"full"}
+    _assert_as_recomputed(project, spark)
+
+    project.arrive("2", [{"id": 50, "kind": "a", "amount": 3}, {"id": 51, "kind": "d", "amount": 60}])
+    update = project.run()
+    assert update.errors == ()
+    assert _methods(project) == {
+        "large": "append rows",
+        "kinds": "recompute keys",
+        "totals": "merge groups",
+        "best": "recompute keys",
+        "named": "recompute keys",
+        "first": "full",
+    }
+    _assert_as_recomputed(project, spark)
+    assert project.written(update)["large"] == 1
+    assert project.quality(update)["kinds", "some"] == (1, 1, "warn")
+
+    spark.sql(f"DELETE FROM delta.`{project.path('orders')}` WHERE id IN (10, 11, 51)")
+    spark.sql(f"UPDATE delta.`{project.path('orders')}` SET amount = 1 WHERE id = 39")
+    assert project.run().errors == ()
+    assert _methods(project)["large"] == "change rows"
+    assert _methods(project)["totals"] == "recompute keys"
+    _assert_as_recomputed(project, spark)
