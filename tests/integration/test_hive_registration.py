@@ -10,6 +10,7 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from tests.integration.hive_metastore import HiveMetastoreServer
+from tests.integration.metastore_proxy import MetastoreProxy
 
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError, StateError
@@ -109,19 +110,40 @@ def test_a_table_is_created_corrected_marked_and_removed(metastore: HiveMetastor
     assert (path / "_delta_log").is_dir(), "the entry of an external table takes no files with it"
 
 
-def test_columns_of_other_types_replace_the_entry(metastore: HiveMetastoreServer, tmp_path: Path) -> None:
-    """Hive refuses to alter a column to a type that is not compatible."""
+def test_columns_of_other_types_leave_the_entry_in_its_place(metastore: HiveMetastoreServer, tmp_path: Path) -> None:
+    """Hive refuses to alter a column to a type that is not compatible; readers find the table all the time."""
     identifier, owner = Identifier("types", "orders"), Owner("orders", str(tmp_path))
     path = _stored(tmp_path / "orders")
     with _catalog(metastore).connect() as session:
         session.register(_registration(identifier, path, owner))
-        write_deltalake(path, pa.table({"Id": ["x"], "amount": [True]}), mode="overwrite", schema_mode="overwrite")
-        changed = session.register(_registration(identifier, path, owner))
-        assert changed is not None
-        assert changed.action is Action.UPDATED
     entry = _entry(metastore, "types", "orders")
     assert entry is not None
-    assert [(column[1], column[2]) for column in entry[7][1]] == [("id", "string"), ("amount", "boolean")]
+    entry[3], entry[9]["quality"] = "ada", "gold"
+    table = Struct({1: 3, 2: "types", 3: "orders"})
+    granted = Struct({1: table, 2: "bob", 3: 1, 4: Struct({1: "select", 2: 0, 3: "ada", 4: 1, 5: False})})
+    with Metastore((("127.0.0.1", metastore.port),)) as client:
+        client.alter_table("types", "orders", entry)
+        client._call("grant_privileges", Struct({1: Struct({1: [granted]})}), {1: "MetaException"})
+
+    write_deltalake(path, pa.table({"Id": ["x"], "amount": [True]}), mode="overwrite", schema_mode="overwrite")
+    seen = []
+    with MetastoreProxy(metastore.port) as proxy:
+        proxy.before = lambda _: seen.append(_entry(metastore, "types", "orders"))
+        with HiveCatalog(HiveMetastore("warehouse", (("127.0.0.1", proxy.port),)), None).connect() as session:
+            changed = session.register(_registration(identifier, path, owner))
+    assert changed is not None
+    assert changed.action is Action.UPDATED
+    after = _entry(metastore, "types", "orders")
+    assert after is not None
+    assert proxy.calls.count("alter_table") == 3, "refused, without columns, with the new ones"
+    assert {(each[3], each[9]["quality"], each[7][7][3]["path"]) for each in [*seen, after] if each is not None} == {
+        ("ada", "gold", f"file:{path}")
+    }
+    assert None not in seen
+    assert [(column[1], column[2]) for column in after[7][1]] == [("id", "string"), ("amount", "boolean")]
+    with Metastore((("127.0.0.1", metastore.port),)) as client:
+        [found] = client._call("list_privileges", Struct({1: "bob", 2: 1, 3: table}), {1: "MetaException"})
+    assert found[4][1] == "select"
 
 
 def test_the_entry_of_another_is_left_as_it_is(metastore: HiveMetastoreServer, tmp_path: Path) -> None:

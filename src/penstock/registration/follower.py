@@ -133,12 +133,12 @@ class _Registrar:
                 elif not self._changed.wait_for(lambda: self._due or self._ending, timeout=self._review):
                     self._all_due()
                 due, declared, ending = list(self._due), dict(self._declared), self._ending
-                set_up = self._set_up
+                to_mark = self._set_up and not undeclared_marked
             try:
-                if due:
+                if due or to_mark:
                     with self._catalog.connect() as session:
                         self._register(session, due, declared)
-                        if set_up and not undeclared_marked:
+                        if to_mark:
                             self._deactivate(session, declared)
                             undeclared_marked = True
                         self._reported.pop(None, None)

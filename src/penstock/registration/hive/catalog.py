@@ -86,19 +86,27 @@ class _HiveSession:
         self._databases: dict[str, str | None] = {}
 
     def register(self, table: TableRegistration) -> Change | None:
-        database, name = self._name(table.identifier)
         with self._refusals(table.identifier):
-            existing = self._metastore.table(database, name)
-            if existing is None:
-                self._metastore.create_table(self._new(table, database, name))
-                return Change(Action.CREATED)
-            self._check_owner(table, existing)
-            wanted = _corrected(existing, table)
-            found = _differences(existing, wanted)
-            if not found:
-                return None
-            self._replace(database, name, wanted)
-            return Change(Action.UPDATED, found)
+            try:
+                return self._register(table)
+            except MetastoreError as refused:
+                if refused.kind != "AlreadyExistsException":
+                    raise
+                return self._register(table)  # another program was quicker, or the last request of a killed run
+
+    def _register(self, table: TableRegistration) -> Change | None:
+        database, name = self._name(table.identifier)
+        existing = self._metastore.table(database, name)
+        if existing is None:
+            self._metastore.create_table(self._new(table, database, name))
+            return Change(Action.CREATED)
+        self._check_owner(table, existing)
+        wanted = _corrected(existing, table)
+        found = _differences(existing, wanted)
+        if not found:
+            return None
+        self._replace(database, name, wanted)
+        return Change(Action.UPDATED, found)
 
     def differences(self, table: TableRegistration) -> tuple[str, ...]:
         database, name = self._name(table.identifier)
@@ -169,9 +177,11 @@ class _HiveSession:
         except MetastoreError as refused:
             if refused.kind != "InvalidOperationException":
                 raise
-            # Hive alters no column to another kind of type; the entry of an external table holds no rows.
-            self._metastore.drop_table(database, name)
-            self._metastore.create_table(table)
+            # Hive alters no column to another kind of type, but it has none to compare in an entry without columns.
+            bare = copy.deepcopy(table)
+            bare[_SD][_COLUMNS] = []
+            self._metastore.alter_table(database, name, bare)
+            self._metastore.alter_table(database, name, table)
 
     def _check_owner(self, table: TableRegistration, existing: Struct) -> None:
         place = _location(existing)
