@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from penstock.config import load_project
@@ -15,16 +16,27 @@ from penstock.events.log.event_log import new_update_id
 from penstock.registration.follower import Registration
 
 
-def register(project: Path, tables: Mapping[str, str], *, close_seconds: float = 10.0) -> None:
-    """Registers the tables, by `schema.name`, with the events in which a run declares them."""
+@contextmanager
+def run_of(project: Path, *, close_seconds: float = 10.0) -> Iterator[EventLog]:
+    """Yields the log of a run, which registration follows."""
     config = load_project(project)
     log = EventLog.open(config.storage, pipeline_name=config.name, update_id=new_update_id())
     with log, Registration(config, log, close_seconds=close_seconds):
-        for name, path in tables.items():
-            built = builders.dataset_definition(name, dataset_type="STREAMING_TABLE", path=path)
-            log.append(EventType.DATASET_DEFINITION, *built, dataset=name)
-        running = builders.update_progress(UpdateState.RUNNING, pipeline=config.name)
-        log.append(EventType.UPDATE_PROGRESS, *running)
+        yield log
+
+
+def declare(log: EventLog, tables: Mapping[str, str]) -> None:
+    """Appends what a run says of its tables, `schema.name` with the folder, once they are set up."""
+    for name, path in tables.items():
+        built = builders.dataset_definition(name, dataset_type="STREAMING_TABLE", path=path)
+        log.append(EventType.DATASET_DEFINITION, *built, dataset=name)
+    log.append(EventType.UPDATE_PROGRESS, *builders.update_progress(UpdateState.RUNNING, pipeline="shop"))
+
+
+def register(project: Path, tables: Mapping[str, str], *, close_seconds: float = 10.0) -> None:
+    """Registers the tables in one run."""
+    with run_of(project, close_seconds=close_seconds) as log:
+        declare(log, tables)
 
 
 if __name__ == "__main__":

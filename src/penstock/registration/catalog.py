@@ -61,6 +61,11 @@ class Catalog(Protocol):
         """Its name in the pipeline file."""
         ...
 
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        ...
+
     def name_of(self, identifier: Identifier) -> str:
         """Returns the name, `schema.table`, under which it has a dataset."""
         ...

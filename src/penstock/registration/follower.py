@@ -17,6 +17,7 @@ from penstock.graph.identifier import Identifier
 from penstock.observe.stored.tables import list_tables
 from penstock.registration.catalog import Action, Catalog, Change, Session
 from penstock.registration.catalogs import catalogs_of
+from penstock.registration.entry import not_reachable
 from penstock.registration.names import name_clashes
 from penstock.registration.table import Owner, read_registration
 
@@ -58,7 +59,9 @@ class Registration:
         self._unsubscribe()
         deadline = time.monotonic() + self._close_seconds
         for registrar in self._registrars:
-            registrar.finish(deadline - time.monotonic())
+            registrar.end()
+        for registrar in self._registrars:
+            registrar.wait(deadline - time.monotonic())
 
     def _apply(self, event: Event) -> None:
         """Called under the log's lock: notes what there is to do, and does nothing of it."""
@@ -112,12 +115,18 @@ class _Registrar:
                 self._due[identifier] = None
                 self._changed.notify()
 
-    def finish(self, seconds: float) -> None:
-        """Waits so long for what is left; what is not done then, the next run does."""
+    def end(self) -> None:
+        """Has the thread end once nothing is left, or the catalog is away."""
         with self._changed:
             self._ending = True
             self._changed.notify()
+
+    def wait(self, seconds: float) -> None:
+        """Waits so long for what is left; what is not done then, the next run does."""
         self._thread.join(max(seconds, 0))
+        if self._thread.is_alive() and None not in self._reported:
+            late = TimeoutError("it has not answered by the end of the run")
+            self._failed(None, not_reachable(self._catalog.name, self._catalog.uri, late))
 
     def _all_due(self) -> None:
         self._due |= dict.fromkeys(self._declared)

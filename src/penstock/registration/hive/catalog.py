@@ -58,6 +58,11 @@ class HiveCatalog:
         """Its name in the pipeline file."""
         return self._settings.name
 
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return self._settings.uri
+
     def name_of(self, identifier: Identifier) -> str:
         """Returns `database.table`, in lower case as Hive has it."""
         return ".".join(self._name(identifier))

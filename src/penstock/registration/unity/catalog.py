@@ -46,6 +46,11 @@ class UnityCatalog:
         """Its name in the pipeline file."""
         return self._settings.name
 
+    @property
+    def uri(self) -> str:
+        """Its address."""
+        return self._settings.uri
+
     def name_of(self, identifier: Identifier) -> str:
         """Returns `catalog.schema.table`, in lower case as Unity Catalog has it."""
         return ".".join(self._name(identifier))
