@@ -8,7 +8,10 @@ from types import TracebackType
 from xml.sax.saxutils import escape
 
 from tests.integration.java import java_executable, spark_home
+from tests.postgres_server import PASSWORD, USER, PostgresServer
 from tests.processes import Server, accepts_connections, free_ports
+
+from penstock.spark.session.setup.jars import ensure_jars
 
 
 class HiveMetastoreServer:
@@ -38,6 +41,14 @@ class HiveMetastoreServer:
         java += [f"-Dderby.stream.error.file={folder}/derby.log", "-cp", class_path]
         command = [*java, "org.apache.hadoop.hive.metastore.HiveMetaStore", "-p", str(self.port)]
         self._server = Server("Hive Metastore", command, folder / "metastore.log")
+
+    @classmethod
+    def on_postgres(cls, folder: Path, database: PostgresServer) -> HiveMetastoreServer:
+        """Returns one whose database is an empty PostgreSQL that runs."""
+        [driver] = [jar for jar in ensure_jars("core") if jar.name.startswith("postgresql-")]
+        connection = {"URL": database.url(), "DriverName": "org.postgresql.Driver", "UserName": USER}
+        connection["Password"] = PASSWORD
+        return cls(folder, {f"Connection{key}": text for key, text in connection.items()}, driver)
 
     @property
     def uri(self) -> str:

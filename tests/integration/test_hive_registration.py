@@ -11,6 +11,7 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 from tests.integration.hive_metastore import HiveMetastoreServer
 from tests.integration.metastore_proxy import MetastoreProxy
+from tests.postgres_server import PostgresServer
 
 from penstock.config import HiveMetastore
 from penstock.errors import ExternalError, StateError
@@ -24,10 +25,19 @@ from penstock.registration.hive.thrift import Struct
 from penstock.registration.table import Owner, TableRegistration, read_registration
 
 
-@pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastoreServer]:
-    with HiveMetastoreServer(tmp_path_factory.mktemp("metastore")) as server:
-        yield server
+@pytest.fixture(scope="module", params=["Derby", "PostgreSQL"])
+def metastore(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[HiveMetastoreServer]:
+    """A metastore on each of the databases."""
+    folder = tmp_path_factory.mktemp("metastore")
+    if request.param == "Derby":
+        with HiveMetastoreServer(folder) as server:
+            yield server
+    else:
+        with PostgresServer() as database, HiveMetastoreServer.on_postgres(folder, database) as server:
+            yield server
+            assert database.rows("""SELECT count(*) FROM "TBLS" """) != [(0,)], "they are in this database"
 
 
 def _catalog(server: HiveMetastoreServer, schema: str = "{schema}") -> HiveCatalog:
