@@ -16,6 +16,7 @@ from tests.faults.killing import kill
 from tests.faults.registering import declare, register, run_of
 from tests.integration.hive_metastore import HiveMetastoreServer
 from tests.integration.tcp_gate import TcpGate
+from tests.postgres_server import PostgresServer
 from tests.processes import wait_until
 from tests.unity_server import UnityServer
 
@@ -28,8 +29,14 @@ MODULES = [f"penstock.registration.{each}._SECONDS" for each in ("hive.metastore
 
 
 @pytest.fixture(scope="module")
-def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HiveMetastoreServer]:
-    with HiveMetastoreServer(tmp_path_factory.mktemp("metastore")) as server:
+def database() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def metastore(tmp_path_factory: pytest.TempPathFactory, database: PostgresServer) -> Iterator[HiveMetastoreServer]:
+    with HiveMetastoreServer.on_postgres(tmp_path_factory.mktemp("metastore"), database) as server:
         yield server
 
 
@@ -115,6 +122,19 @@ def test_an_outage_delays_registration_and_no_flow(
             gate.open()
             _wait_for(project, AWAY, CREATED, AWAY, UPDATED)
         assert list(registration_drift(load_project(project))) == []
+
+
+def test_the_database_behind_the_metastore_is_away(
+    metastore: HiveMetastoreServer, database: PostgresServer, tmp_path: Path
+) -> None:
+    project = _project(tmp_path, f"{{type: hive, uri: '{metastore.uri}'}}")
+    database.stop()
+    with run_of(project) as log:
+        declare(log, {"behind.orders": _written(tmp_path / "orders", id=[1])})
+        _wait_for(project, AWAY)
+        database.start()
+        _wait_for(project, AWAY, CREATED)
+    assert list(registration_drift(load_project(project))) == []
 
 
 @pytest.mark.parametrize("kind", ["hive", "unity"])
