@@ -267,6 +267,7 @@ _TABLES = {
     "messages": _throughput_table,
     "orders": _orders_table,
     "places": _ratio_table,
+    "registration": _goals_table,
     "reliability": _safety_table,
     "stateful": _throughput_table,
     "testkit": _steps_table,

@@ -42,6 +42,7 @@ _SIZES: Final = {
     "messages": "--rows 1000 --repeat 1 --warm-up 0",
     "places": "--batches 1 --warm-up 0 --starts 0 --places disk",
     "serve": "--rows 1000 --clients 2 --repeat 1",
+    "registration": "--tables 3 --repeat 1",
 }
 
 

@@ -217,6 +217,7 @@ def _shown(entry: dict[str, Any]) -> dict[str, Any]:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body would wait for the acknowledgement of its headers: 40 ms
 
     def _serve(self) -> None:
         unity: UnityServer = self.server.unity  # type: ignore[attr-defined]
