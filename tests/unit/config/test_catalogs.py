@@ -48,7 +48,8 @@ def test_a_metastore_and_a_unity_catalog(tmp_path: Path) -> None:
         ("unity", "https://a", "catalog: 'a{table}'", "CONFIG_INVALID_VALUE", 6),
         ("hive", "thrift://a", "catalog: shop", "CONFIG_INVALID_VALUE", 6),
         ("hive", "thrift://a", "token: ${env:A}", "CONFIG_INVALID_VALUE", 6),
-        ("glue", "https://a", "", "CONFIG_INVALID_VALUE", 4),
+        ("glue", "https://a", "", "CATALOG_TYPE_UNSUPPORTED", 4),
+        ("spark", "https://a", "", "CATALOG_TYPE_UNSUPPORTED", 4),
     ],
 )
 def test_what_cannot_be_is_refused_where_it_stands(

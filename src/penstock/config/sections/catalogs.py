@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from penstock.config.reader import Placed
 from penstock.config.references import reference, values_of
-from penstock.config.shapes import Key, MapOf, Section, Text, matching
+from penstock.config.shapes import Key, MapOf, Section, Text
 from penstock.config.values.authority import is_loopback
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError
@@ -90,6 +90,12 @@ def _servers(key: str, text: str) -> tuple[tuple[str, int], ...]:
     return tuple(found)
 
 
+def _type(key: str, text: str) -> str:
+    if text not in {"hive", "unity"}:
+        raise ConfigError("CATALOG_TYPE_UNSUPPORTED", key=key, value=text)
+    return text
+
+
 def _template(key: str, text: str) -> str:
     unknown = [name for name in _PLACEHOLDER.findall(text) if name not in {"schema", "catalog"}]
     if unknown or not re.fullmatch(r"\w+", _PLACEHOLDER.sub("x", text)):
@@ -127,7 +133,7 @@ CATALOGS: Final = MapOf(
         (
             Key(
                 "type",
-                Text(matching("hive|unity", "hive or unity", "hive"), "hive|unity"),
+                Text(_type, "hive|unity"),
                 "What it is.",
                 "unity",
                 required=True,
