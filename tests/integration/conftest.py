@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+from tests.integration.hdfs_server import HdfsServer
 from tests.integration.kafka_broker import KafkaBroker
 from tests.integration.kafka_security import BrokerSecurity
 from tests.integration.kinesis_server import KinesisServer
@@ -33,6 +34,13 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KafkaBro
 def kinesis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KinesisServer]:
     """A running Kinesis; each test uses streams of its own."""
     with KinesisServer(tmp_path_factory.mktemp("kinesis")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
+    """A running HDFS; each module uses folders of its own."""
+    with HdfsServer(tmp_path_factory.mktemp("hdfs")) as server:
         yield server
 
 

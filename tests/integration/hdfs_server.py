@@ -35,9 +35,9 @@ class HdfsServer:
             "dfs.datanode.hostname": "127.0.0.1",
             "dfs.replication": "1",
         }
-        lines = (
+        lines = [
             f"<property><name>{key}</name><value>{escape(text)}</value></property>" for key, text in settings.items()
-        )
+        ]
         folder.mkdir(parents=True, exist_ok=True)
         for name in ("core-site.xml", "hdfs-site.xml"):
             (folder / name).write_text("<configuration>\n" + "\n".join(lines) + "\n</configuration>\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -42,9 +41,8 @@ from penstock.storage.stores.hdfs.objects import HdfsFile
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HdfsServer]:
-    with HdfsServer(tmp_path_factory.mktemp("hdfs")) as server:
-        yield server
+def store(hdfs: HdfsServer) -> HdfsServer:
+    return hdfs
 
 
 @pytest.fixture

@@ -6,45 +6,71 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.cli_runner import penstock
+from tests.cli_runner import own_process, penstock, running
 from tests.integration.hdfs_server import HdfsServer
 from tests.integration.java import spark_home
 from tests.integration.test_quickstart import assert_same_tables
 from tests.integration.yarn_cluster import YarnCluster
 from tests.projects import orders_project
 
+from penstock.storage import Storage, is_locked
+
 _SECONDS = 500.0  # the JVMs share the cores of a small machine
 _JARS = f"local:{spark_home()}/jars/*"  # where they are on each node; else each start uploads 400 MB
+_CONF = f"  spark.yarn.jars: {_JARS}\n  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
+_MASTER = "master: yarn\ncluster_timeout: 2 minutes\n"
+
+
+@pytest.fixture(scope="module")
+def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[YarnCluster]:
+    """A cluster of one node; each run is an application of its own."""
+    with YarnCluster(tmp_path_factory.mktemp("yarn") / "cluster", nodes=1) as running_cluster:
+        yield running_cluster
+
+
+@pytest.mark.timeout(600)
+def test_one_run_at_a_time_makes_a_table_in_hdfs(
+    yarn: YarnCluster, hdfs: HdfsServer, small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = hdfs.bucket("small-yarn")
+    quick = (f"  spark.{part}.extraJavaOptions: -XX:TieredStopAtLevel=1\n" for part in ("yarn.am", "executor"))
+    conf = f"{_CONF}{''.join(quick)}  spark.yarn.stagingDir: {lake}/staging\n"
+    (small / "penstock.yml").write_text(f"name: small\nspark_conf:\n{conf}{_MASTER}storage: {lake}/storage\n")
+    pipeline = small / "pipeline.py"
+    pipeline.write_text(pipeline.read_text().replace("'in'", f"'{lake}/in'"))
+    hdfs.put("small-yarn", "in/1.json", [{"id": 1}, {"id": 2}])
+    for name, value in yarn.environ.items():
+        monkeypatch.setenv(name, value)
+    with running("run", small, "--json") as first:
+        first.wait_for(lambda: is_locked(Storage(f"{lake}/storage")), what="the lock")
+        assert own_process("run", small, "--json").expect(3).conditions == ["STORAGE_LOCKED"]
+        first.wait(_SECONDS).expect(0)
+    assert [row["id"] for row in penstock("show", "rows", small, "--json").expect(0).document] == [1, 2]
+    assert yarn.applications()[-1]["finalStatus"] == "SUCCEEDED"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_quickstart_gives_the_same_tables_on_yarn(tmp_path: Path) -> None:
+def test_the_quickstart_gives_the_same_tables_on_yarn(yarn: YarnCluster, tmp_path: Path) -> None:
     project = orders_project(tmp_path / "orders", files=4)
-    conf = f"  spark.yarn.jars: {_JARS}\n  spark.yarn.stagingDir: file:{tmp_path}/staging\n"
-    conf += "  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
-    project.add_settings(f"{conf}master: yarn\ncluster_timeout: 2 minutes")
-    with YarnCluster(tmp_path / "yarn", nodes=1) as yarn:
-        penstock("run", project.directory, environ=yarn.environ, timeout=_SECONDS).expect(0)
-        [application] = yarn.applications()
+    project.add_settings(f"{_CONF}  spark.yarn.stagingDir: file:{tmp_path}/staging\n{_MASTER}")
+    penstock("run", project.directory, environ=yarn.environ, timeout=_SECONDS).expect(0)
     project.assert_tables()
-    assert application["finalStatus"] == "SUCCEEDED"
+    assert yarn.applications()[-1]["finalStatus"] == "SUCCEEDED"
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_the_storage_is_in_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_storage_is_in_hdfs(
+    yarn: YarnCluster, hdfs: HdfsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = orders_project(tmp_path / "orders", files=4)
-    with HdfsServer(tmp_path / "hdfs") as hdfs, YarnCluster(tmp_path / "yarn", nodes=1) as yarn:
-        lake = hdfs.bucket("lake")
-        conf = f"  spark.yarn.jars: {_JARS}\n  spark.yarn.stagingDir: {lake}/staging\n"
-        conf += "  spark.executor.memory: 512m\n  spark.executor.instances: 1\n"
-        project.add_settings(f"{conf}master: yarn\ncluster_timeout: 2 minutes\nstorage: {lake}/orders")
-        for name, value in yarn.environ.items():
-            monkeypatch.setenv(name, value)
-        assert_same_tables(project, f"{lake}/orders")
-        [application] = yarn.applications()
-    assert application["finalStatus"] == "SUCCEEDED"
+    lake = hdfs.bucket("orders-yarn")
+    project.add_settings(f"{_CONF}  spark.yarn.stagingDir: {lake}/staging\n{_MASTER}storage: {lake}/orders")
+    for name, value in yarn.environ.items():
+        monkeypatch.setenv(name, value)
+    assert_same_tables(project, f"{lake}/orders")
+    assert yarn.applications()[-1]["finalStatus"] == "SUCCEEDED"
 
 
 @pytest.fixture

@@ -58,13 +58,14 @@ class YarnCluster:
         return {"HADOOP_CONF_DIR": str(self._folder)}
 
     def applications(self) -> list[dict[str, Any]]:
-        """Returns the applications that the resource manager knows."""
-        return list((self._ask("apps")["apps"] or {}).get("app", []))
+        """Returns the applications that the resource manager knows, oldest first."""
+        known = (self._ask("apps")["apps"] or {}).get("app", [])
+        return sorted(known, key=lambda application: int(application["startedTime"]))
 
     def stop(self) -> None:
         """Ends the cluster; clients see refused connections from now on."""
         while self._servers:
-            self._servers.pop().stop()
+            self._servers.pop().stop(grace=1)  # a node would wait for containers that are gone
 
     def _write_configuration(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
