@@ -20,7 +20,8 @@ from penstock.graph.resolved import Input, ResolvedFlow
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import AlterTable
 from penstock.plan.state import GENERATION
-from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.runtime.project.watched_workspace import watched_workspace
+from penstock.runtime.project.workspace import Progress
 from penstock.runtime.storage_state.stream_notes import FlowOwner, note_stream
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder, numbers_in
@@ -64,8 +65,8 @@ class Adopter:
     def __init__(self, config: PipelineConfig, progress: Progress, *, spark: SparkSession | None = None) -> None:
         """Raises what keeps the pipeline from being valid; starts Spark, unless the caller has a session."""
         self._config = config
-        self._workspace = Workspace.open(config, progress, spark=spark, short=True)
-        self._graph = self._workspace.resolve(progress, persist=False)
+        with watched_workspace(config, progress, spark=spark) as self._workspace:
+            self._graph = self._workspace.resolve(progress, persist=False)
         self._paths = self._workspace.paths(self._graph)
         self._storage = Storage(config.storage)
 

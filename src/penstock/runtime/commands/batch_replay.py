@@ -24,9 +24,9 @@ from penstock.plan.planner import plan_update
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import CreateTable, RunStreamingFlow, UpdatePlan
 from penstock.plan.state import RecordedBatch, StateSnapshot
-from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.services import FlowQueries, FlowQuery
 from penstock.runtime.flows.targets import stream_writer
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.runtime.set_up import set_up_tables
 from penstock.runtime.storage_state.catalog import StoredCatalog

@@ -16,7 +16,7 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.protection import stored_protection
 from penstock.graph.sql.names import quoted
 from penstock.runtime.commands.query import for_readers
-from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.spark.failures.causes import causes_of, reason_of
 from penstock.spark.failures.translate import missing_files

@@ -15,7 +15,8 @@ from penstock.graph.elements import Dataset
 from penstock.graph.identifier import Identifier
 from penstock.plan.companion_tables import QUARANTINE
 from penstock.plan.state import DATASET_TYPE
-from penstock.runtime.project.workspace import Workspace, load_files
+from penstock.runtime.project.watched_workspace import watched_workspace
+from penstock.runtime.project.workspace import load_files
 from penstock.storage import Storage, StorageLayout, lock_for_command
 from penstock.storage.delta.table import is_delta_table, table_properties
 
@@ -56,8 +57,8 @@ def _declared(config: PipelineConfig, progress: Callable[[str], None]) -> frozen
     graph = registry.graph()
     if not registry.incomplete:
         return _names(graph.datasets, quarantining(graph)) | graph.refused
-    workspace = Workspace.open(config, progress, short=True)
-    resolved = workspace.resolve(progress, persist=False)
+    with watched_workspace(config, progress) as workspace:
+        resolved = workspace.resolve(progress, persist=False)
     datasets = [*resolved.tables.values(), *(view.view for view in resolved.views.values())]
     return _names(resolved.order, [dataset for dataset in datasets if has_quarantine(dataset)])
 

@@ -26,8 +26,8 @@ from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import TableState
 from penstock.runtime.commands.replay import newest_update
-from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.services import FlowQueries
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.runtime.storage_state.catalog import StoredCatalog
 from penstock.runtime.storage_state.state import table_state

@@ -13,8 +13,8 @@ from penstock.events import EventLog, EventType, MaintenanceProgress, builders, 
 from penstock.graph.identifier import Identifier
 from penstock.plan.maintenance import maintenance_of
 from penstock.plan.stages import MaintainTable
-from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.maintenance.tables import FAILURES, Maintenance, maintenance_failed, spare_files
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress
 from penstock.runtime.reporting.reporter import Reporter
 from penstock.runtime.storage_state.state import open_table, table_state

@@ -19,7 +19,7 @@ from penstock.events.dlt_columns import sql_columns
 from penstock.events.log.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import Protection, stored_protection
-from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.catalog import stored_table
 from penstock.runtime.storage_state.state import table_names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
-from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress
 from penstock.spark.streams.state import divide_state
 from penstock.storage import Storage

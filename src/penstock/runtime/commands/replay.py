@@ -19,8 +19,8 @@ from penstock.graph.flows.flow_type import FlowType
 from penstock.graph.identifier import DefaultSchema, Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.change_capture import check_changes
-from penstock.runtime.commands.watched_workspace import watched_workspace
 from penstock.runtime.flows.change_target import change_writer, with_changes
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.state import table_state
 from penstock.spark.failures.causes import reason_of

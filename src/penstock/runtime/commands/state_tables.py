@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.config import PipelineConfig
 from penstock.errors import StateError
-from penstock.runtime.commands.watched_workspace import watched_workspace
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress
 from penstock.spark.failures.causes import failure_messages
 from penstock.spark.streams.state import StateTable, read_state

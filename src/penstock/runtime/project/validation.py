@@ -14,7 +14,8 @@ from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
-from penstock.runtime.project.workspace import Progress, Workspace, say_nothing
+from penstock.runtime.project.watched_workspace import watched_workspace
+from penstock.runtime.project.workspace import Progress, say_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +51,9 @@ def validate(
         ConfigError, ExternalError: the files cannot be found, or Spark does not start.
     """
     say = progress or say_nothing
-    workspace = Workspace.open(config, say, spark=spark, short=True)
     try:
-        graph = workspace.resolve(say, persist=False)
+        with watched_workspace(config, say, spark=spark) as workspace:
+            graph = workspace.resolve(say, persist=False)
     except PipelineInvalid as invalid:
         return ValidationReport(False, (), invalid.errors, (), downstream=invalid.downstream)
     datasets = tuple(_dataset(graph, identifier) for identifier in (*graph.order, *graph.sinks))
@@ -72,9 +73,9 @@ def plan_update(
         PenstockError: whatever would keep the update from running.
     """
     say = progress or say_nothing
-    workspace = Workspace.open(config, say, spark=spark, short=True)
-    graph = workspace.resolve(say, persist=False)
-    return PlannedUpdate(workspace.plan(graph, selection), graph)
+    with watched_workspace(config, say, spark=spark) as workspace:
+        graph = workspace.resolve(say, persist=False)
+        return PlannedUpdate(workspace.plan(graph, selection), graph)
 
 
 def _dataset(graph: ResolvedGraph, identifier: Identifier) -> dict[str, Any]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Final
+from typing import Final, Protocol
 
 from py4j.protocol import Py4JError
 
 from penstock.errors import ConfigError, ExternalError, PenstockError
 from penstock.events import ClusterResources, ClusterState
-from penstock.runtime.reporting.reporter import Reporter
 from penstock.spark.session.cluster.executors import Cluster, ClusterSnapshot
 from penstock.spark.session.driver_log import cause, cause_of_executors
 from penstock.spark.session.setup.children import kill_children
@@ -28,13 +27,24 @@ _STANDALONE_SECONDS: Final = 15.0
 _UNKNOWN: Final = "the driver's log does not say why"
 
 
+class ClusterReports(Protocol):
+    """Takes what the watch finds; a `Reporter` writes it to the event log."""
+
+    def cluster(self, master: str, resources: ClusterResources, *, error: PenstockError | None) -> None:
+        """The cluster has more executors or fewer, or no master; `error` says what is wrong with it."""
+
+    def background_thread(self, work: Callable[[], object], name: str) -> threading.Thread:
+        """Returns the thread that watches, not started."""
+        ...
+
+
 class ClusterWatch:
     """What has become of the cluster, look by look. `failure` is what is to end the update; `check` raises it."""
 
-    def __init__(self, cluster: Cluster, reporter: Reporter | None, *, timeout: float, now: float) -> None:
+    def __init__(self, cluster: Cluster, reports: ClusterReports, *, timeout: float, now: float) -> None:
         self.failure: PenstockError | None = None
         self._cluster = cluster
-        self._reporter = reporter
+        self._reports = reports
         self._timeout = timeout
         standalone = cluster.master.startswith("spark://")
         self._first_due = now + (min(timeout, _STANDALONE_SECONDS) if standalone else timeout)
@@ -66,9 +76,9 @@ class ClusterWatch:
         if self._most == 0 and not snapshot.master_lost and now < self._first_due:
             return  # the first executors are on their way
         resources = ClusterResources(self._state(snapshot), snapshot.num_executors)
-        if self._reporter is not None and resources != self._reported:
+        if resources != self._reported:
             self._reported = resources
-            self._reporter.cluster(self._cluster.master, resources, error=self._error_of(resources))
+            self._reports.cluster(self._cluster.master, resources, error=self._error_of(resources))
         if resources.state is not ClusterState.MASTER_LOST or not resources.stalled:
             self._stalled_since = None
         elif self._stalled_since is None:
@@ -104,11 +114,9 @@ class ClusterWatch:
 
 @contextmanager
 def watching_cluster(
-    cluster: Cluster | None, reporter: Reporter | None, *, timeout: float, abandon: threading.Event
+    cluster: Cluster | None, reports: ClusterReports, *, timeout: float, abandon: threading.Event
 ) -> Iterator[ClusterWatch | None]:
     """Watches `cluster` in a thread until the end of the block, which yields None without one.
-
-    What is lost on the way is an event, unless `reporter` is None: a command without a log only ends.
 
     When the update is to end and `abandon` is not set soon, because something else than a flow waits for the cluster,
     the JVM is killed: every call to it fails then. Whatever the block raises after that is raised as the watch's
@@ -117,7 +125,7 @@ def watching_cluster(
     if cluster is None:
         yield None
         return
-    watch = ClusterWatch(cluster, reporter, timeout=timeout, now=time.monotonic())
+    watch = ClusterWatch(cluster, reports, timeout=timeout, now=time.monotonic())
     ended = threading.Event()
 
     def look_again_and_again() -> None:
@@ -127,10 +135,7 @@ def watching_cluster(
             if watch.failure is not None and not abandon.wait(_NOTICED_SECONDS) and not ended.is_set():
                 kill_children()
 
-    if reporter is None:
-        thread = threading.Thread(target=look_again_and_again, name="cluster watch", daemon=True)
-    else:
-        thread = reporter.background_thread(look_again_and_again, "cluster watch")
+    thread = reports.background_thread(look_again_and_again, "cluster watch")
     thread.start()
     try:
         yield watch

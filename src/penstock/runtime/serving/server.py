@@ -7,7 +7,8 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,11 +20,13 @@ from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.authority import is_loopback
 from penstock.errors import ConfigError, PenstockError, StateError, first_line, render
 from penstock.graph.identifier import Identifier
+from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.serving.access import ServedAccess
 from penstock.runtime.serving.health import HealthPage
 from penstock.runtime.serving.tables import ServedTables
 from penstock.runtime.serving.users import Users
+from penstock.spark.session.session import jvm_exit_code
 from penstock.spark.sql.endpoint import PASSWORDS, READ_ONLY_EXTENSION, SqlEndpoint
 
 Record = Callable[[str, str, list[str], int], None]
@@ -102,7 +105,7 @@ class Server:
         }
 
     def run(self, stop: threading.Event) -> None:
-        """Follows the users, the grants and the tables until `stop`, then ends."""
+        """Follows the users, the grants and the tables until `stop`, then ends; ends, too, when the JVM has died."""
         next_tables = time.monotonic() + _TABLES_EVERY
         try:
             while not stop.wait(_USERS_EVERY):
@@ -132,8 +135,10 @@ class Server:
             work()
         except PenstockError as error:
             self.report(render(error))
-        except Exception as error:  # noqa: BLE001 - the endpoint goes on with what it knew
-            self.report(first_line(error))
+        except Exception as error:
+            if jvm_exit_code(within=1.0) is not None:
+                raise
+            self.report(first_line(error))  # the endpoint goes on with what it knew
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,8 @@ class _Answers:
         )
 
 
-def start_server(
+@contextmanager
+def serving(
     config: PipelineConfig,
     *,
     progress: Callable[[str], None],
@@ -195,22 +201,28 @@ def start_server(
     refused: Refused,
     elsewhere: Callable[[], Mapping[Identifier, str]],
     users: Callable[[], PipelineConfig],
-) -> Server:
+) -> Iterator[Server]:
     """Starts Spark and the endpoint of `config`, which `with_endpoint` has made; `users` reads the file again.
 
     Raises:
-        ConfigError, ExternalError: what keeps Spark or the server from starting.
+        ConfigError, ExternalError: what keeps Spark or the server from starting; what ends the work of a cluster, in
+            the place of what the block raises (`watched_workspace`).
     """
-    serve = config.serve
-    workspace = Workspace.open(config, progress)
-    known = Users(lambda: users().serve.users, declared=bool(serve.users))
-    known.refresh()
-    access = ServedAccess(lambda: access_of(config.storage, users().access), verified=bool(serve.users))
-    access.refresh()
-    tables = ServedTables(workspace, elsewhere, report)
-    tables.use_roles(access.roles)
-    tables.refresh()
-    answers = _Answers(tables, known, access, record, refused, serve, report)
+    with watched_workspace(config, progress, short=False) as workspace:
+        serve = config.serve
+        known = Users(lambda: users().serve.users, declared=bool(serve.users))
+        known.refresh()
+        access = ServedAccess(lambda: access_of(config.storage, users().access), verified=bool(serve.users))
+        access.refresh()
+        tables = ServedTables(workspace, elsewhere, report)
+        tables.use_roles(access.roles)
+        tables.refresh()
+        answers = _Answers(tables, known, access, record, refused, serve, report)
+        yield _started(workspace, answers)
+
+
+def _started(workspace: Workspace, answers: _Answers) -> Server:
+    serve = workspace.config.serve
     endpoint = SqlEndpoint.start(
         workspace.spark,
         answers,
@@ -218,7 +230,7 @@ def start_server(
         row_limit=serve.row_limit,
         query_timeout=math.ceil(serve.query_timeout),
     )
-    server = Server(endpoint, tables, known, access, report, time.time())
+    server = Server(endpoint, answers.tables, answers.users, answers.access, answers.report, time.time())
     if serve.health_port is not None:
         server.health = HealthPage(serve.health_port, server.state)
     return server

@@ -49,7 +49,7 @@ def serve(
     from penstock.config import load_project
     from penstock.events.log.audit import Actor
     from penstock.observe.stored.tables import external_tables
-    from penstock.runtime.serving.server import start_server, with_endpoint
+    from penstock.runtime.serving.server import serving, with_endpoint
 
     settings = with_endpoint(config)
     enter(settings, short_lived=False)
@@ -62,16 +62,17 @@ def serve(
     def refused(user: str, tables: list[str], condition: str) -> None:
         record_served_read(config, Actor(user[:_LONGEST] or None, "SQL endpoint"), tables, 0, {"refused": condition})
 
-    with StopRequests(lambda _: note("Stopping the SQL endpoint."), timeout=config.stop_timeout) as requests:
-        server = start_server(
-            settings,
-            progress=progress_lines(),
-            report=note,
-            record=record,
-            refused=refused,
-            elsewhere=lambda: external_tables(config.storage),
-            users=lambda: load_project(config.directory, environment=config.environment),
-        )
+    endpoint = serving(
+        settings,
+        progress=progress_lines(),
+        report=note,
+        record=record,
+        refused=refused,
+        elsewhere=lambda: external_tables(config.storage),
+        users=lambda: load_project(config.directory, environment=config.environment),
+    )
+    stopping = StopRequests(lambda _: note("Stopping the SQL endpoint."), timeout=config.stop_timeout)
+    with stopping as requests, endpoint as server:
         address, tls = config.serve.address, ";ssl=true" if config.serve.keystore else ""
         host = f"[{address}]" if ":" in address else address
         say(f"SQL endpoint: jdbc:hive2://{host}:{server.endpoint.port}/{config.schema}{tls}  (Ctrl-C ends it)")
