@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli_runner import penstock, running
+from tests.cli_runner import own_process, penstock, running
 from tests.integration.kubernetes_api import (
     KubernetesApi,
     Refusal,
@@ -51,6 +51,17 @@ def test_what_the_api_server_refuses_ends_the_run(tmp_path: Path, refusal: Refus
     error = outcome.error("KUBERNETES_REFUSED")
     assert reason in error["message"]
     assert "kubectl auth can-i --list" in error["fix"]
+
+
+def test_a_missing_image_ends_the_start(tmp_path: Path) -> None:
+    """Spark would ask for executors again and again."""
+    with KubernetesApi() as api:
+        project = _project(tmp_path, api)
+        settings = project / "penstock.yml"
+        settings.write_text(settings.read_text().replace("spark.kubernetes.container.image", "spark.app.name"))
+        [error] = own_process("run", project, "--json").expect(2).errors
+    assert error["condition"] == "KUBERNETES_IMAGE_MISSING"
+    assert "spark.kubernetes.container.image" in error["fix"]
 
 
 @pytest.mark.timeout(400)

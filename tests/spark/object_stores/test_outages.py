@@ -194,6 +194,15 @@ def test_a_store_that_is_busy_for_a_while_is_waited_for(lake: Lake) -> None:
     lake.assert_tables()
 
 
+@pytest.mark.slow  # Spark's client gives up the status of a file after 31 s: the flow is tried again
+@pytest.mark.timeout(600)
+def test_a_store_that_is_busy_for_a_minute_is_waited_for(lake: Lake) -> None:
+    lake.project.retries = RetrySettings()
+    assert lake.run_with(busy_until(time.monotonic() + 60)) == ()
+    assert lake.front.refused > 0
+    lake.assert_tables()
+
+
 def test_a_store_that_stays_busy_ends_the_run_and_nothing_is_lost(lake: Lake) -> None:
     hadoop = lake.project.spark._jsc.hadoopConfiguration()
     hadoop.set(f"fs.s3a.bucket.{_BUCKET}.retry.throttle.limit", "2")
