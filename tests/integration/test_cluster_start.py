@@ -41,14 +41,21 @@ def _project(folder: Path, master: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("master", ["spark://127.0.0.1:{port}", pytest.param("yarn", marks=pytest.mark.slow)])
-def test_a_master_that_refuses_connections_ends_the_start(tmp_path: Path, closed: int, master: str) -> None:
+@pytest.mark.parametrize(
+    ("master", "reason"),
+    [
+        ("spark://127.0.0.1:{port}", "Connection refused"),
+        pytest.param("yarn", "Retrying connect to server: localhost", marks=pytest.mark.slow),
+        pytest.param("spark://nowhere.invalid:7077", "UnknownHostException: nowhere.invalid", marks=pytest.mark.slow),
+    ],
+)
+def test_a_master_that_is_not_there_ends_the_start(tmp_path: Path, closed: int, master: str, reason: str) -> None:
     (tmp_path / "yarn-site.xml").write_text(_SITE.format(port=closed))
-    project = _project(tmp_path, master.format(port=closed))
+    project = _project(tmp_path, f"{master.format(port=closed)}\nspark_conf: {{spark.authenticate: false}}")
     outcome = own_process("run", project, "--json", environ={"HADOOP_CONF_DIR": str(tmp_path)}).expect(1)
     error = outcome.error("CLUSTER_START_TIMEOUT")
     assert "did not accept the application within 8 seconds" in error["message"]
-    assert "Connection refused" in error["message"] or "Retrying connect to server: localhost" in error["message"]
+    assert reason in error["message"]
     update = penstock("status", project, "--json").expect(0).document["update"]["error"]["condition"]
     assert update == "CLUSTER_START_TIMEOUT"
 

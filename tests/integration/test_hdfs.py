@@ -103,27 +103,30 @@ def test_without_the_client_the_command_is_named(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.timeout(600)
 def test_a_pipeline_has_its_source_and_its_storage_there(store: HdfsServer, tmp_path: Path) -> None:
     lake = store.bucket("small")
-    (tmp_path / "pipeline.py").write_text(
+    first, second = tmp_path / "first", tmp_path / "second"  # as on two machines
+    first.mkdir()
+    (first / "pipeline.py").write_text(
         "import dlt\nfrom pyspark.sql import functions as f\n\n"
         "@dlt.table\n@dlt.expect_or_quarantine('positive', 'id > 0')\ndef numbers():\n"
         "    files = spark.readStream.format('cloudFiles').option('cloudFiles.format', 'json')\n"
         f"    return files.schema('id LONG').load('{lake}/in')\n\n"
         "@dlt.table\ndef total():\n    return spark.read.table('numbers').agg(f.sum('id').alias('total'))\n"
     )
-    (tmp_path / "penstock.yml").write_text(f"name: small\nstorage: {lake}/storage\n")
+    (first / "penstock.yml").write_text(f"name: small\nstorage: {lake}/storage\n")
     store.put("small", "in/1.json", [{"id": 1}, {"id": -1}])
-    penstock("run", tmp_path, timeout=400).expect(0)
+    penstock("run", first, timeout=400).expect(0)
+    first.rename(second)
     store.put("small", "in/2.json", [{"id": 2}])
     with StorageLock(f"{lake}/storage"):
-        assert penstock("run", tmp_path, "--json", timeout=400).expect(3).conditions == ["STORAGE_LOCKED"]
-    penstock("run", tmp_path, timeout=400).expect(0)
-    show = ("show", tmp_path, "--json")
+        assert penstock("run", second, "--json", timeout=400).expect(3).conditions == ["STORAGE_LOCKED"]
+    penstock("run", second, timeout=400).expect(0)
+    show = ("show", second, "--json")
     assert penstock(*show[:1], "total", *show[1:]).expect(0).document == [{"total": 3}]
     assert sorted(row["id"] for row in penstock(*show[:1], "numbers", *show[1:]).expect(0).document) == [1, 2]
-    status = penstock("status", tmp_path, "--json").expect(0).document
+    status = penstock("status", second, "--json").expect(0).document
     assert {each["name"]: each["quarantined"] for each in status["datasets"]}["default.numbers"] == 1
-    assert penstock("checkpoint", "show", "numbers", tmp_path).expect(0).stdout
-    assert not list(tmp_path.glob(".penstock*"))
+    assert penstock("checkpoint", "show", "numbers", second).expect(0).stdout
+    assert not list(second.glob(".penstock*"))
 
 
 @pytest.mark.slow  # of its kind a smaller one is above
