@@ -78,6 +78,7 @@ class YarnCluster:
             f"{manager}.scheduler.address": scheduler,
             f"{manager}.resource-tracker.address": tracker,
             f"{manager}.admin.address": admin,
+            f"{manager}.nodemanagers.heartbeat-interval-ms": "200",  # containers are given with heartbeats
             f"{manager}.scheduler.class": f"{_SERVERS}.resourcemanager.scheduler.capacity.CapacityScheduler",
             f"{capacity}.root.queues": "default",
             f"{capacity}.root.default.capacity": "100",
