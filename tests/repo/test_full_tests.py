@@ -7,6 +7,7 @@ import pytest
 from tools import full_tests
 
 _SLOW = "import pytest\n\n@pytest.mark.slow\ndef test_it():\n    assert {}\n\ndef test_quick():\n    assert 0\n"
+_MARKED_ELSEWHERE = "import marked\n\ntest_it = marked.slow_test\n"
 
 
 def test_a_part_goes_on_where_the_last_one_ended(
@@ -16,6 +17,8 @@ def test_a_part_goes_on_where_the_last_one_ended(
     tests.mkdir()
     (tests / "test_a.py").write_text(_SLOW.format(1))
     (tests / "test_b.py").write_text(_SLOW.format(0))
+    (tests / "marked.py").write_text("import pytest\n\n@pytest.mark.slow\ndef slow_test():\n    pass\n")
+    (tests / "test_d.py").write_text(_MARKED_ELSEWHERE)
     (tests / "test_c.py").write_text("def test_quick():\n    assert 0\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     for command in (["init", "-q"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "x", "--allow-empty"]):
@@ -24,11 +27,11 @@ def test_a_part_goes_on_where_the_last_one_ended(
     monkeypatch.setattr(full_tests, "ROOT", tmp_path)
     monkeypatch.setattr(full_tests, "DONE", tmp_path / "done.json")
     assert full_tests.main(0) == 0
-    assert "0 of 2 files passed at this commit, 0 failed, 2 left" in capfd.readouterr().out
+    assert "0 of 3 files passed at this commit, 0 failed, 3 left" in capfd.readouterr().out
     assert full_tests.main(60) == 1
-    assert "1 of 2 files passed at this commit, 1 failed, 0 left" in capfd.readouterr().out
+    assert "2 of 3 files passed at this commit, 1 failed, 0 left" in capfd.readouterr().out
     (tests / "test_b.py").write_text(_SLOW.format(1))
     assert full_tests.main(60) == 0
     said = capfd.readouterr().out
     assert "test_a.py" not in said
-    assert "2 of 2 files passed at this commit, 0 failed, 0 left" in said
+    assert "3 of 3 files passed at this commit, 0 failed, 0 left" in said
