@@ -34,12 +34,13 @@ def _private_key() -> str:
 class GcsServer:
     """One server, and what it lacks before it; see `StoreServer`."""
 
+    PROGRAM: Final = ("github.com/fsouza/fake-gcs-server", "v1.56.1")
     missing = "gs://no-such-bucket"
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.port, self._behind = free_ports(2)
-        program = go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
+        program = go_program(*self.PROGRAM)
         options = ["-backend", "memory", "-scheme", "http", "-host", "127.0.0.1", "-port", str(self._behind)]
         log = folder / "fake-gcs-server.log"
         self.server = Server("fake-gcs-server", [str(program), *options, "-log-level", "error"], log)

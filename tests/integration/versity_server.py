@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from tests.go_programs import go_program
 from tests.integration.moto_server import ACCESS_KEY, REGION, SECRET_KEY
@@ -15,8 +16,10 @@ from tests.processes import Server
 class VersityServer(S3Server):
     """One server, with no bucket; see `StoreServer`."""
 
+    PROGRAM: Final = ("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+
     def _program(self, folder: Path) -> Server:
-        program = go_program("github.com/versity/versitygw/cmd/versitygw", "v1.8.0")
+        program = go_program(*self.PROGRAM)
         for name in ("objects", "metadata"):
             (folder / name).mkdir()
         options = ["--port", f"127.0.0.1:{self.port}", "--region", REGION, "--quiet"]
