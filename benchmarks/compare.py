@@ -260,6 +260,7 @@ _TABLES = {
     "dashboard": _goals_table,
     "event_log": _goals_table,
     "expectations": _ratio_table,
+    "incremental": _goals_table,
     "jdbc": _throughput_table,
     "kafka": _latency_table,
     "kinesis": _megabytes_table,

@@ -43,6 +43,7 @@ _SIZES: Final = {
     "places": "--batches 1 --warm-up 0 --starts 0 --places disk",
     "serve": "--rows 1000 --clients 2 --repeat 1",
     "registration": "--tables 3 --repeat 1",
+    "incremental": "--rows 1000 --repeat 1 --shares 0.1",
 }
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.spark.plans.row_difference import compare_rows
+from penstock.spark.writers.incremental import write
 
 SHOP = """
 @dlt.table
@@ -101,3 +103,43 @@ def test_views_follow_their_inputs(project: PipelineProject, spark: SparkSession
     assert _methods(project)["large"] == "change rows"
     assert _methods(project)["totals"] == "recompute keys"
     _assert_as_recomputed(project, spark)
+
+
+def test_a_refresh_that_was_committed_when_it_failed_is_not_applied_again(
+    project: PipelineProject, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(SHOP)
+    project.arrive("1", [{"id": n, "kind": "abc"[n % 3], "amount": n} for n in range(1, 20)])
+    assert project.run(refresh=("orders", "totals")).errors == ()
+    project.arrive("2", [{"id": 50, "kind": "a", "amount": 3}])
+
+    def gone(*_: object) -> None:
+        raise MemoryError("the process died behind its commit")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(write, "await_counters", gone)
+        assert project.run(refresh=("orders", "totals")).errors != ()
+    committed = project.version("totals")
+    assert _note(project, "totals")["method"] == "merge groups"
+    assert project.run(refresh=("totals",)).errors == ()
+    assert project.version("totals") == committed
+    assert project.rows("totals", "kind", "newest") == [("a", 50), ("b", 19), ("c", 17)]
+    assert sum(project.rows("totals", "amount")) == sum(range(1, 20)) + 3
+
+
+def test_what_vacuum_has_removed_is_computed_in_full(project: PipelineProject, spark: SparkSession) -> None:
+    project.write(SHOP)
+    project.arrive("1", [{"id": n, "kind": "a", "amount": n} for n in range(1, 40)])
+    assert project.run(refresh=("orders", "large")).errors == ()
+    orders = str(project.path("orders"))
+    spark.sql(f"DELETE FROM delta.`{orders}` WHERE id > 30")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        spark.sql(f"VACUUM delta.`{orders}` RETAIN 0 HOURS")
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    update = project.run(refresh=("large",))
+    assert update.errors == ()
+    assert project.rows("large", "id") == list(range(6, 31))
+    said = [each.message for each in project.events(update) if "technique_information" in str(each.details)]
+    assert any("in full: what has changed cannot be" in each for each in said), said

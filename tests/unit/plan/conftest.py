@@ -113,10 +113,12 @@ class Pipeline:
         self.flows[-1] = replace(self.flows[-1], definition=definition)
         return self
 
-    def refreshed(self, name: str, definition: QueryDefinition = QUERY, **versions: str) -> Pipeline:
+    def refreshed(
+        self, name: str, definition: QueryDefinition = QUERY, *, exact: bool = False, **versions: str
+    ) -> Pipeline:
         """Says from which versions of which tables the rows of a materialized view were computed."""
         inputs = {f"shop.{table}": version for table, version in versions.items()}
-        self.last[_id(name)] = RefreshRecord(definition.fingerprint, inputs)
+        self.last[_id(name)] = RefreshRecord(definition.fingerprint, inputs, exact)
         return self
 
     def now(self, **versions: str) -> Pipeline:

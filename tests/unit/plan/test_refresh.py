@@ -52,6 +52,23 @@ def test_a_new_version_of_an_input_is_named(pipeline: Pipeline) -> None:
     assert _why(_refreshes(pipeline)["both"]) == "shop.orders, shop.top have new versions"
 
 
+def test_the_plan_says_how_a_view_is_refreshed_or_why_in_full(pipeline: Pipeline) -> None:
+    able = QueryDefinition("q", methods=("merge groups", "recompute keys"))
+    unable = QueryDefinition("r", full="its query has LIMIT")
+    pipeline.stream("orders").materialized("sums", "orders", definition=able)
+    pipeline.materialized("old", "orders", definition=able).materialized(
+        "first", "orders", definition=unable
+    ).existing()
+    pipeline.refreshed("sums", able, exact=True, orders="o@4").refreshed("old", able, orders="o@4")
+    pipeline.refreshed("first", unable, exact=True, orders="o@4").now(orders="o@5")
+    why = {name: stage.explanation for name, stage in _refreshes(pipeline, refresh=("sums", "old", "first")).items()}
+    changed = "shop.orders has a new version"
+    assert why["sums"] == f"refreshed by what has changed (merge groups or recompute keys): {changed}"
+    replaced = f"recomputed and replaced in one commit: {changed}; in full: "
+    assert why["first"] == f"{replaced}its query has LIMIT"
+    assert why["old"] == f"{replaced}this once, because its last refresh did not note exactly what it had read"
+
+
 def test_a_table_that_was_created_again_is_another_one(pipeline: Pipeline) -> None:
     assert _why(_refreshes(_unchanged(pipeline).now(orders="p@4"))["top"]) == "shop.orders has a new version"
 

@@ -31,6 +31,13 @@ def test_the_newest_refresh_is_found_behind_commits_that_keep_the_rows(tmp_path:
     assert last_refresh(DeltaTable(str(tmp_path / "t"))) == RECORD
 
 
+def test_exact_versions_and_the_method_are_noted(tmp_path: Path) -> None:
+    exact = RefreshRecord("q1", {"shop.orders": "o@4"}, exact=True, method="merge groups")
+    assert last_refresh(_write(tmp_path / "t", refresh_note(exact))) == exact
+    assert last_refresh(_write(tmp_path / "t", refresh_note(RECORD))) == RECORD
+    assert not RECORD.exact, "a note of an earlier version may stand for rows that are newer than it says"
+
+
 def test_rows_that_something_else_wrote_are_of_unknown_origin(tmp_path: Path) -> None:
     _write(tmp_path / "t", refresh_note(RECORD))
     assert last_refresh(_write(tmp_path / "t")) is None

@@ -1,0 +1,153 @@
+"""Refreshes views by what has changed, and in full by hand: `python -m benchmarks.incremental [--rows N] [--repeat N]`.
+
+Each turn appends a share of new rows to a table of facts, refreshes each view as a run does, and computes the same
+query by hand into another table, as a plain script does. The value is the median of refresh / recompute, turn by turn.
+Both use the same warm session; the start of a process is in neither. At the end both tables have the same rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from benchmarks.arguments import parse, parser_of
+from benchmarks.compare import publish
+from benchmarks.session import is_shared, shared_session
+from penstock.spark.plans.row_difference import compare_rows
+from penstock.spark.session.launch import SessionConfig
+from penstock.spark.session.session import start_session, stop_session
+from penstock.spark.writers.incremental.refresh import View, choose_refresh
+from penstock.spark.writers.incremental.write import write_refresh
+
+_FACTS: Final = """
+    SELECT id, id * 7919 % 100000 AS customer, id * 104729 % 1000 AS product,
+        CAST(id % 9973 AS DECIMAL(12,2)) AS amount, timestamp_seconds(1700000000 + id DIV 100) AS at, concat('order ', id) AS note
+    FROM range({first}, {last})
+"""
+_PRODUCTS: Final = "SELECT id AS product, concat('product ', id) AS name, id % 20 AS kind FROM range(1000)"
+_VIEWS: Final = {
+    "filter": "SELECT id, customer, amount, note FROM {facts} WHERE amount > 5000",
+    "join with an unchanged table": "SELECT f.id, f.amount, p.name FROM {facts} AS f"
+    " JOIN {products} AS p USING (product)",
+    "sum, count, max in 100,000 groups": "SELECT customer, sum(amount) AS total, count(*) AS n, max(at) AS newest"
+    " FROM {facts} GROUP BY customer",
+    "sum of a join in 20 groups": "SELECT p.kind, sum(f.amount) AS total FROM {facts} AS f JOIN {products} AS p"
+    " USING (product) GROUP BY p.kind",
+    "avg in 100,000 groups": "SELECT customer, avg(amount) AS mean FROM {facts} GROUP BY customer",
+}
+_GOALS: Final = {0.01: 0.2, 0.0001: 0.05}
+_BY_KEYS: Final = "avg in 100,000 groups"
+
+
+def main() -> None:
+    given = _arguments()
+    work = Path(tempfile.mkdtemp(prefix="incremental-", dir=given.work))
+    try:
+        with ExitStack() as until_end:
+            spark = shared_session() if is_shared() else _own_session(until_end)
+            runs = list(_measured(spark, work, given))
+    finally:
+        shutil.rmtree(work)
+    publish("incremental", {name: getattr(given, name) for name in ("rows", "repeat")}, runs, given.results)
+
+
+def _own_session(until_end: ExitStack) -> SparkSession:
+    spark = start_session(
+        SessionConfig(name="incremental", master="local[2]", spark_conf={"spark.driver.memory": "2g"})
+    )
+    until_end.callback(stop_session, spark)
+    return spark
+
+
+def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    places = {name: str(work / name) for name in ("facts", "products")}
+    spark.sql(_FACTS.format(first=0, last=given.rows)).write.format("delta").save(places["facts"])
+    spark.sql(_PRODUCTS).write.format("delta").save(places["products"])
+    views = [_View(spark, name, query, places, work) for name, query in _VIEWS.items()]
+    for view in views:
+        view.refresh()
+        view.recompute()
+    there = given.rows
+    for share in given.shares:
+        times: dict[str, list[tuple[float, float]]] = {}
+        methods: dict[str, str] = {}
+        for _ in range(given.repeat):
+            more = max(int(given.rows * share), 1)
+            new = spark.sql(_FACTS.format(first=there, last=there + more))
+            new.coalesce(1).write.format("delta").mode("append").save(places["facts"])
+            there += more
+            for view in views:
+                methods[view.name], refreshed = view.refresh()
+                times.setdefault(view.name, []).append((refreshed, view.recompute()))
+        for name, pairs in times.items():
+            ratio = statistics.median(mine / by_hand for mine, by_hand in pairs)
+            yield {
+                "what": f"{name}, {share:.2%} new rows ({methods[name]})",
+                "value": round(ratio, 3),
+                "goal": None if name == _BY_KEYS else _GOALS.get(share),
+                "unit": "of a recompute",
+                "seconds": [[round(each, 3) for each in pair] for pair in pairs],
+            }
+    for view in views:
+        view.check()
+
+
+class _View:
+    """A view, and the same query as it is computed by hand."""
+
+    def __init__(self, spark: SparkSession, name: str, query: str, places: dict[str, str], work: Path) -> None:
+        self.name = name
+        self._spark = spark
+        self._text = query.format(**{table: f"delta.`{path}`" for table, path in places.items()})
+        self._names = {path: table for table, path in places.items()}
+        self._path, self._by_hand = (str(work / f"{name.partition(',')[0]} {kind}") for kind in ("view", "by hand"))
+        self._last: dict[str, str] | None = None
+
+    @property
+    def _query(self) -> DataFrame:
+        return self._spark.sql(self._text)
+
+    def refresh(self) -> tuple[str, float]:
+        """Refreshes the view; returns by which method, and the seconds."""
+        began = time.monotonic()
+        refresh = choose_refresh(self._query, View(self._path, self._names, self._last), {})
+        if refresh.in_full is None:
+            refresh.rows.write.format("delta").mode("overwrite").save(self._path)
+        else:
+            write_refresh(refresh, refresh.rows, [], path=self._path, note="", conf={})
+        assert refresh.versions is not None
+        self._last = dict(refresh.versions)
+        return refresh.choice.method.value, time.monotonic() - began
+
+    def recompute(self) -> float:
+        """Computes the query by hand; returns the seconds."""
+        began = time.monotonic()
+        self._query.write.format("delta").mode("overwrite").save(self._by_hand)
+        return time.monotonic() - began
+
+    def check(self) -> None:
+        """Exits when the view has other rows than the query."""
+        mine, by_hand = (self._spark.read.format("delta").load(path) for path in (self._path, self._by_hand))
+        if not compare_rows(mine, by_hand, limit=1).same:
+            raise SystemExit(f"{self.name}: the view has other rows than its query")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = parser_of("incremental", __doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the facts at the beginning")
+    parser.add_argument("--repeat", type=int, default=3, help="turns for each share of new rows")
+    parser.add_argument("--shares", type=float, nargs="+", default=[0.0001, 0.01, 0.1], help="new rows in a turn")
+    return parse(parser)
+
+
+if __name__ == "__main__":
+    main()
