@@ -30,7 +30,8 @@ from penstock.spark.writers.incremental.write import write_refresh
 
 _FACTS: Final = """
     SELECT id, id * 7919 % 100000 AS customer, id * 104729 % 1000 AS product,
-        CAST(id % 9973 AS DECIMAL(12,2)) AS amount, timestamp_seconds(1700000000 + id DIV 100) AS at, concat('order ', id) AS note
+        CAST(id % 9973 AS DECIMAL(12,2)) AS amount, timestamp_seconds(1700000000 + id DIV 100) AS at,
+        concat('order ', id) AS note
     FROM range({first}, {last})
 """
 _PRODUCTS: Final = "SELECT id AS product, concat('product ', id) AS name, id % 20 AS kind FROM range(1000)"
