@@ -25,6 +25,7 @@ from benchmarks.session import is_shared, shared_session
 from penstock.spark.plans.row_difference import compare_rows
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
+from penstock.spark.streams.writes import Replacement
 from penstock.spark.writers.incremental.refresh import View, choose_refresh
 from penstock.spark.writers.incremental.write import write_refresh
 
@@ -124,7 +125,9 @@ class _View:
         if refresh.in_full is None:
             refresh.rows.write.format("delta").mode("overwrite").save(self._path)
         else:
-            write_refresh(refresh, refresh.rows, [], path=self._path, note="", conf={})
+            write_refresh(
+                refresh, refresh.rows, [], path=self._path, replacement=Replacement(keeps_schema=True), conf={}
+            )
         assert refresh.versions is not None
         self._last = dict(refresh.versions)
         return refresh.choice.method.value, time.monotonic() - began

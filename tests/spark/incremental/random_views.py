@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from penstock.events import RefreshMethod
 from penstock.spark.plans.row_difference import compare_rows
+from penstock.spark.streams.writes import Replacement
 from penstock.spark.writers.incremental.refresh import View, choose_refresh
 from penstock.spark.writers.incremental.write import write_refresh
 
@@ -143,6 +144,7 @@ class RandomView:
     tables: RandomTables
     text: str
     path: str
+    rewritten_below: int
     last: dict[str, str] | None = None
 
     def refresh(self) -> RefreshMethod:
@@ -150,12 +152,16 @@ class RandomView:
         spark = self.tables.spark
         query = spark.sql(self.tables.query(self.text))
         names = {path: name for name, path in self.tables.paths.items()}
-        refresh = choose_refresh(query, View(self.path, names, self.last, by_cost=False), {})
+        refresh = choose_refresh(
+            query, View(self.path, names, self.last, by_cost=False, rewritten_below=self.rewritten_below), {}
+        )
         if refresh.in_full is None:
             writer = refresh.rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
             writer.save(self.path)
         else:
-            write_refresh(refresh, refresh.rows, [], path=self.path, note="", conf={})
+            write_refresh(
+                refresh, refresh.rows, [], path=self.path, replacement=Replacement(keeps_schema=True), conf={}
+            )
         self.last = None if refresh.versions is None else dict(refresh.versions)
         difference = compare_rows(spark.read.format("delta").load(self.path), query, limit=5)
         assert difference.same, (self.text, refresh.choice, difference)

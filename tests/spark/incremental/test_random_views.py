@@ -14,6 +14,7 @@ from tests.spark.incremental.random_views import RandomTables, RandomView, rando
 
 from penstock.events import RefreshMethod
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
+from penstock.spark.writers.incremental.refresh import REWRITTEN_BELOW
 
 _EVIDENCE = Path(__file__).parents[3] / "docs/evidence/incremental-refreshes.json"
 _FEW = 4
@@ -23,7 +24,10 @@ def _refresh(spark: SparkSession, folder: Path, seed: int, *, views: int, change
     random = Random(seed)
     tables = RandomTables(spark, folder, random)
     texts = [random_query(random, depth=number % 3 if views > _FEW else number % 2) for number in range(views)]
-    watched = [RandomView(tables, text, str(folder / f"v{number}")) for number, text in enumerate(texts)]
+    watched = [
+        RandomView(tables, text, str(folder / f"v{number}"), rewritten_below=number // 2 % 2 * REWRITTEN_BELOW)
+        for number, text in enumerate(texts)
+    ]
     methods: Counter[RefreshMethod] = Counter()
     for view in watched:
         view.refresh()

@@ -137,23 +137,22 @@ class BatchFlow:
         else:
             query = self._services.query(self._flow)
         note = "" if read is None else refresh_note(read)
-        if refresh is not None and refresh.in_full is not None:
-            counters: Counters = write_refresh(
-                refresh, query.frame, query.observed, path=self._stage.path, note=note, conf=conf
-            )
-        else:
-            counters = self._replace(query, note, {**conf, **EMPTY_COMMITS})
+        counters = self._write(refresh, query, note, conf)
         self._last = read if self._may_be_left_out() else None
         return query, note, counters
 
-    def _replace(self, query: FlowQuery, note: str, conf: Mapping[str, str]) -> Counters:
+    def _write(self, refresh: Refresh | None, query: FlowQuery, note: str, conf: Mapping[str, str]) -> Counters:
         assert isinstance(self._stage, RefreshMaterializedView)
         table, path = self._services.graph.tables[self._stage.dataset], self._stage.path
-        keeps = self._stage.keeps_schema
+        changing = refresh is not None and refresh.in_full is not None
+        keeps = changing or self._stage.keeps_schema
         replacement = Replacement(table.partition_columns, table.cluster_by, note, keeps_schema=keeps)
+        rows, observed, conf = query.frame, query.observed, {**conf, **EMPTY_COMMITS}
         if query.checking is not None:
-            return query.checking.replace(query.frame, query.observed, replacement=replacement, conf=conf)
-        return replace_rows(query.frame, query.observed, path=path, replacement=replacement, conf=conf)
+            return query.checking.replace(rows, observed, replacement=replacement, conf=conf)
+        if refresh is not None and changing:
+            return write_refresh(refresh, rows, observed, path=path, replacement=replacement, conf=conf)
+        return replace_rows(rows, observed, path=path, replacement=replacement, conf=conf)
 
     def _may_be_left_out(self) -> bool:
         policy = self._services.graph.tables[self._stage.dataset].refresh_policy

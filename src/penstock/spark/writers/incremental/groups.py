@@ -16,6 +16,7 @@ from typing import Any, Final
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.writers.incremental.linear import Inputs
 from penstock.spark.writers.incremental.plans import project, renamed, union
@@ -74,6 +75,18 @@ def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
 def rows_of_added(query: Node, inputs: Inputs) -> DataFrame:
     """Returns the rows of a query over what was added to the tables that have changed."""
     return _jvm.frame_of(inputs.spark, _of_added(query, inputs))
+
+
+def merged_rows(stored: DataFrame, added: DataFrame, merged: MergedColumns) -> DataFrame:
+    """Returns all rows of the view: those that are stored with those of its query over what was added."""
+    together = stored.unionByName(added).groupBy(*(sf.col(quoted(key)) for key in merged.keys))
+    folds = {"sum": sf.sum, "count": sf.sum, "min": sf.min, "max": sf.max}
+    values = [
+        folds[function](sf.col(quoted(name))).cast(stored.schema[name].dataType).alias(name)
+        for name, function in merged.functions.items()
+    ]
+    rows = together.agg(*values) if values else stored.unionByName(added).distinct()
+    return rows.select(*map(quoted, stored.columns))
 
 
 def is_added_once(node: Node, changes: Changes) -> bool:

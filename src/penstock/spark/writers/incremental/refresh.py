@@ -8,14 +8,21 @@ from typing import Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import first_line
 from penstock.events import RefreshChoice, RefreshMethod
 from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
+from penstock.spark.accelerators.table_changes import newest_snapshot
 from penstock.spark.writers.incremental.counted import NotCounted, counted_changes
-from penstock.spark.writers.incremental.groups import MergedColumns, is_added_once, merged_columns, rows_of_added
+from penstock.spark.writers.incremental.groups import (
+    MergedColumns,
+    is_added_once,
+    merged_columns,
+    merged_rows,
+    rows_of_added,
+)
 from penstock.spark.writers.incremental.inputs import NotKnown, VersionedInputs
 from penstock.spark.writers.incremental.shape import Node, Operator, obstacle, shape_of
 from penstock.spark.writers.incremental.touched import ReplacedRows, keys_of, recomputed
@@ -23,21 +30,28 @@ from penstock.spark.writers.incremental.touched import ReplacedRows, keys_of, re
 MOST_CHANGED: Final = 0.5
 """With more of the bytes of its changed inputs new or gone, a view is computed in full: that is one pass over them."""
 
+REWRITTEN_BELOW: Final = 64 * 1024 * 1024
+"""A view with fewer bytes is written anew, from its own rows and those that changed: Delta's MERGE takes longer."""
+
+MOST_KEYS: Final = 0.2
+"""With more keys touched, for each row of the view, all of it is computed: their rows are read either way."""
+
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
     """A refresh that is ready to be written.
 
     `rows` come into the view. With `replaced`, rows of the view leave it before. With `merged`, rows change those of
-    the view that have the same keys. Where rows are applied so, `in_full` gives, for a reason, the refresh to do
-    instead. `versions` are those of the inputs that the view then stands for; None when its rows may be newer than what
-    is noted.
+    the view that have the same keys. With `rewrites`, rows are all that the view then has. Where rows are applied so,
+    `in_full` gives, for a reason, the refresh to do instead. `versions` are those of the inputs that the view then
+    stands for; None when its rows may be newer than what is noted.
     """
 
     choice: RefreshChoice
     rows: DataFrame
     versions: Mapping[str, str] | None
     in_full: Callable[[str], Refresh] | None = None
+    rewrites: bool = False
     replaced: ReplacedRows | None = None
     merged: MergedColumns | None = None
 
@@ -94,7 +108,7 @@ class View:
 
     `names` are those of its inputs, by path, `last` the versions that its present rows stand for, None for not known.
     `counted` says that expectations judge its rows, `dropping` that some are left out then. `by_cost` allows to compute
-    it in full where that is cheaper.
+    it in full where that is cheaper. A view with fewer bytes than `rewritten_below` is written anew.
     """
 
     path: str
@@ -103,6 +117,17 @@ class View:
     counted: bool = False
     dropping: bool = False
     by_cost: bool = True
+    rewritten_below: int = REWRITTEN_BELOW
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """Returns its present rows."""
+        return spark.read.format("delta").load(self.path)
+
+    def stored(self, spark: SparkSession) -> DataFrame | None:
+        """Returns its present rows if it is to be written anew."""
+        rows = self.rows(spark)
+        size = newest_snapshot(spark, _jvm.file_index(_jvm.analyzed_plan(rows))).sizeInBytes()
+        return rows if int(size) < self.rewritten_below else None
 
 
 def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Refresh:
@@ -159,7 +184,11 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
             return Refresh(by(RefreshMethod.APPEND_ROWS), rows_of_added(query, inputs), versions)
         merged = None if view.counted else merged_columns(query, inputs.changed)
         if merged is not None:
-            return Refresh(by(RefreshMethod.MERGE_GROUPS), rows_of_added(query, inputs), versions, merged=merged)
+            added = rows_of_added(query, inputs)
+            if (stored := view.stored(spark)) is not None:
+                rows = merged_rows(stored, added, merged)
+                return Refresh(by(RefreshMethod.MERGE_GROUPS), rows, versions, rewrites=True)
+            return Refresh(by(RefreshMethod.MERGE_GROUPS), added, versions, merged=merged)
     if linear:
         if view.dropping:
             raise NotKnown("rows were removed from what it reads, and its expectations drop rows")
@@ -167,9 +196,19 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
             rows, replaced = counted_changes(query, view.path, inputs)
         except NotCounted as reason:
             raise NotKnown(str(reason)) from reason
-        return Refresh(by(RefreshMethod.CHANGE_ROWS), rows, versions, replaced=replaced)
+        return _replacing(by(RefreshMethod.CHANGE_ROWS), rows, replaced, view, inputs)
     keys = keys_of(query, inputs.changed)
     if keys is None:
         raise NotKnown("rows were removed from what it reads, or changed")
     rows, replaced = recomputed(query, keys, inputs)
-    return Refresh(by(RefreshMethod.RECOMPUTE_KEYS), rows, versions, replaced=replaced)
+    if view.by_cost and (touched := replaced.values.count()) > MOST_KEYS * (there := view.rows(spark).count()):
+        raise NotKnown(f"{touched:,} keys have changed, and the view has {there:,} rows")
+    return _replacing(by(RefreshMethod.RECOMPUTE_KEYS), rows, replaced, view, inputs)
+
+
+def _replacing(
+    choice: RefreshChoice, rows: DataFrame, replaced: ReplacedRows, view: View, inputs: VersionedInputs
+) -> Refresh:
+    if (stored := view.stored(inputs.spark)) is None:
+        return Refresh(choice, rows, inputs.versions, replaced=replaced)
+    return Refresh(choice, replaced.kept_of(stored).unionByName(rows), inputs.versions, rewrites=True)

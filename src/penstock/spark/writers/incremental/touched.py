@@ -18,6 +18,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.writers.incremental.linear import Inputs, changed_rows, rows_now
 from penstock.spark.writers.incremental.plans import new_attribute, project, renamed, union
@@ -44,6 +45,12 @@ class ReplacedRows:
 
     keys: tuple[str, ...]
     values: DataFrame
+
+    def kept_of(self, stored: DataFrame) -> DataFrame:
+        """Returns the rows of the view that stay."""
+        pairs = zip(self.keys, self.values.columns, strict=True)
+        equal = reduce(and_, (stored[quoted(key)].eqNullSafe(self.values[value]) for key, value in pairs))
+        return stored.join(sf.broadcast(self.values), equal, "left_anti")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from penstock.events import RefreshMethod
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.expectations.observed import ObservedExpectations
-from penstock.spark.streams.writes import EMPTY_COMMITS, await_counters, on_own_session
+from penstock.spark.streams.writes import EMPTY_COMMITS, Replacement, await_counters, on_own_session, replace_table
 from penstock.spark.writers.incremental.groups import MERGES, MergedColumns
 from penstock.spark.writers.incremental.refresh import Refresh
 
@@ -28,16 +28,18 @@ def write_refresh(
     observed: Sequence[ObservedExpectations],
     *,
     path: str,
-    note: str,
+    replacement: Replacement,
     conf: Mapping[str, str],
 ) -> Counters:
-    """Changes the view at `path` in one commit with this note: `frame` has the rows of `refresh`, judged.
+    """Changes the view at `path` in one commit with the note: `frame` has the rows of `refresh`, judged.
 
     Returns the observed counters by metric name.
     """
-    rows, observations = on_own_session(frame, observed, {**conf, **EMPTY_COMMITS, _NOTE: note})
+    rows, observations = on_own_session(frame, observed, {**conf, **EMPTY_COMMITS, _NOTE: replacement.note})
     if refresh.choice.method is RefreshMethod.APPEND_ROWS:
         rows.write.format("delta").mode("append").save(path)
+    elif refresh.rewrites:
+        replace_table(rows, path, replacement)
     else:
         held = rows.localCheckpoint()  # a MERGE reads its source twice, and would count it twice
         try:
