@@ -18,7 +18,7 @@ from penstock.plan.state import RefreshRecord
 from penstock.runtime.flows.accounting import accounts_of_refresh, report_accounts
 from penstock.runtime.flows.change_target import applying_changes, with_merged
 from penstock.runtime.flows.failures import with_place
-from penstock.runtime.flows.incremental import refresh_of
+from penstock.runtime.flows.incremental import refresh_of, refuse_if_strict
 from penstock.runtime.flows.retry import Stopped
 from penstock.runtime.flows.services import FlowQuery, FlowServices
 from penstock.runtime.storage_state.refresh_notes import refresh_note, versions_of
@@ -118,9 +118,9 @@ class BatchFlow:
         except (PySparkException, Py4JJavaError) as error:
             if refresh is None or refresh.in_full is None:
                 raise
-            return self._refreshed(
-                refresh.in_full(f"what has changed cannot be applied: {first_line(error)}"), read, conf
-            )
+            instead = refresh.in_full(f"what has changed cannot be applied: {first_line(error)}")
+            refuse_if_strict(instead, self._stage, self._services)
+            return self._refreshed(instead, read, conf)
 
     def _refreshed(
         self, refresh: Refresh | None, read: RefreshRecord | None, conf: Mapping[str, str]

@@ -21,6 +21,7 @@ def refresh_of(stage: RefreshMaterializedView, services: FlowServices, *, again:
     `again` says that this update has refreshed the view before.
 
     Raises:
+        StateError: INCREMENTAL_REFRESH_IMPOSSIBLE.
         Exception: what the flow's function or Spark raises.
     """
     flow, table = stage.flow, services.graph.tables[stage.dataset]
@@ -40,10 +41,21 @@ def refresh_of(stage: RefreshMaterializedView, services: FlowServices, *, again:
         by_cost=table.refresh_policy is RefreshPolicy.AUTO,
     )
     refresh = choose_refresh(services.rows(flow), view, services.spark_conf(flow))
-    strict = table.refresh_policy is RefreshPolicy.INCREMENTAL_STRICT
-    if refresh.choice.method is RefreshMethod.FULL and strict and view.last is not None:
-        raise table.refusal("INCREMENTAL_REFRESH_IMPOSSIBLE", reason=refresh.choice.why)
+    if view.last is not None:
+        refuse_if_strict(refresh, stage, services)
     return refresh
+
+
+def refuse_if_strict(refresh: Refresh, stage: RefreshMaterializedView, services: FlowServices) -> None:
+    """Refuses a full refresh of a view whose policy does not allow one.
+
+    Raises:
+        StateError: INCREMENTAL_REFRESH_IMPOSSIBLE.
+    """
+    table = services.graph.tables[stage.dataset]
+    strict = table.refresh_policy is RefreshPolicy.INCREMENTAL_STRICT
+    if strict and refresh.choice.method is RefreshMethod.FULL:
+        raise table.refusal("INCREMENTAL_REFRESH_IMPOSSIBLE", reason=refresh.choice.why)
 
 
 def _record_in(path: str) -> RefreshRecord | None:

@@ -3,7 +3,8 @@
 For the groups of R + d: sum(R + d) = sum(R) + sum(d), count likewise, min(R + d) = least(min(R), min(d)), max likewise,
 where NULL, the sum or extreme of nothing, gives way to the other. So the view itself is the state, and only d is
 aggregated. A sum of floating-point numbers depends on their order, here as in any two runs of Spark. What was removed
-cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that is left is not in the view.
+cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that is left is not in the view. Nor is it
+done without ANSI mode, in which a sum that overflows is NULL as well.
 (Source: Gray et al.: Data Cube, 1997, on distributive functions.)
 """
 
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.graph.sql.names import quoted
@@ -45,12 +46,7 @@ class MergedColumns:
 
 
 def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
-    """Returns how the rows of a query are merged; None when it is not a plain aggregation over a linear query.
-
-    Without ANSI mode a sum that overflows is NULL, as one of nothing is.
-    """
-    if SparkSession.active().conf.get("spark.sql.ansi.enabled") != "true":
-        return None
+    """Returns how the rows of a query are merged; None when it is not a plain aggregation over a linear query."""
     if node.operator is not Operator.GROUPS or obstacle(node.children[0], changes) is not None:
         return None
     keys, functions = [], {}

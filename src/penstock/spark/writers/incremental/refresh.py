@@ -182,7 +182,8 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
     if not inputs.removes and is_added_once(query, inputs.changed):
         if linear:
             return Refresh(by(RefreshMethod.APPEND_ROWS), rows_of_added(query, inputs), versions)
-        merged = None if view.counted else merged_columns(query, inputs.changed)
+        ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
+        merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
         if merged is not None:
             added = rows_of_added(query, inputs)
             if (stored := view.stored(spark)) is not None:

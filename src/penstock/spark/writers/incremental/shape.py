@@ -39,6 +39,7 @@ _TRANSPARENT: Final = {
     "Repartition",
     "RepartitionByExpression",
     "RebalancePartitions",
+    "EventTimeWatermark",
     "ResolvedHint",
     "UnresolvedHint",
 }
