@@ -165,11 +165,7 @@ def _full(why: str, able: Capability | None = None) -> RefreshChoice:
 
 
 def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capability) -> Refresh:
-    if view.last is None:
-        raise NotKnown("there is no refresh to go on from")
-    inputs.look()
-    if view.by_cost and inputs.changed_share > MOST_CHANGED:
-        raise NotKnown(f"{inputs.changed_share:.0%} of what it reads has changed")
+    _look(query, view, inputs)
 
     def by(method: RefreshMethod) -> RefreshChoice:
         return RefreshChoice(method, "", able.methods, inputs.changed_share)
@@ -205,6 +201,26 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
     if view.by_cost and (touched := replaced.values.count()) > MOST_KEYS * (there := view.rows(spark).count()):
         raise NotKnown(f"{touched:,} keys have changed, and the view has {there:,} rows")
     return _replacing(by(RefreshMethod.RECOMPUTE_KEYS), rows, replaced, view, inputs)
+
+
+def _types(frame: DataFrame) -> dict[str, str]:
+    """Values that are converted when they are written can neither be found again nor be added to."""
+    return {field.name.casefold(): field.dataType.simpleString() for field in frame.schema}
+
+
+def _look(query: Node, view: View, inputs: VersionedInputs) -> None:
+    """Finds out what has changed.
+
+    Raises:
+        NotKnown: why the view is not refreshed by that.
+    """
+    if view.last is None:
+        raise NotKnown("there is no refresh to go on from")
+    if _types(view.rows(inputs.spark)) != _types(_jvm.frame_of(inputs.spark, query.plan)):
+        raise NotKnown("its table has columns of other types than its query")
+    inputs.look()
+    if view.by_cost and inputs.changed_share > MOST_CHANGED:
+        raise NotKnown(f"{inputs.changed_share:.0%} of what it reads has changed")
 
 
 def _replacing(
