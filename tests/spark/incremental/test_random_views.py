@@ -42,7 +42,7 @@ def _refresh(spark: SparkSession, folder: Path, seed: int, *, views: int, change
 
 
 def test_random_views_have_the_rows_of_their_queries(spark: SparkSession, tmp_path: Path) -> None:
-    methods = _refresh(spark, tmp_path, 3, views=_FEW, changes=4)
+    methods = _refresh(spark, tmp_path, 3, views=_FEW, changes=2)
     if TABLE_CHANGES.applies():
         assert methods[RefreshMethod.FULL] < methods.total() / 2, methods
 
