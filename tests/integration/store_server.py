@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Final, Protocol, Self
 
 import pytest
-from tests.go_programs import place_of_program
 from tests.integration.azure_server import AzureServer
 from tests.integration.gcs_server import GcsServer
 from tests.integration.s3_server import S3Server
@@ -86,18 +85,11 @@ _SERVERS: Final[Mapping[str, Callable[[Path], StoreServer]]] = {
 }
 STORES: Final = ("s3", "azure", "gcs")
 EACH_STORE: Final = ("s3", "azure", pytest.param("gcs", marks=pytest.mark.slow))
-"""For tests of every store; the program of Google's takes 140 s of processor time to build, too long for CI."""
+"""For tests of every store; what is shown for two kinds of them is slow for the third."""
 SERVERS: Final = (*EACH_STORE, pytest.param("versity", marks=pytest.mark.slow))
-"""One of each store, and a second S3, which takes as long."""
-BUILT_SERVERS: Final = (
-    "s3",
-    "azure",
-    *(
-        pytest.param(kind, marks=() if place_of_program(*program).is_file() else pytest.mark.slow)
-        for kind, program in (("gcs", GcsServer.PROGRAM), ("versity", VersityServer.PROGRAM))
-    ),
-)
-"""For quick tests: the same, and the last two are not slow where a slow test has built them."""
+"""One of each store, and a second S3."""
+QUICK_SERVERS: Final = tuple(_SERVERS)
+"""The same for quick tests, of which none is slow; the programs of the last two are built first, in a minute."""
 
 
 def store_server(kind: str, folder: Path) -> StoreServer:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from deltalake.exceptions import DeltaError
-from tests.integration.store_server import BUILT_SERVERS, StoreServer, store_server, used_by_this_process
+from tests.integration.store_server import QUICK_SERVERS, StoreServer, store_server, used_by_this_process
 
 from penstock.dashboard.stored_tables import StoredTables
 from penstock.errors import ConfigError, ExternalError
@@ -25,7 +25,7 @@ from penstock.storage.stores.settings import use_store_settings
 ROWS = pa.table({"id": [1, 2]})
 
 
-@pytest.fixture(scope="module", params=BUILT_SERVERS)
+@pytest.fixture(scope="module", params=QUICK_SERVERS)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     with store_server(request.param, tmp_path_factory.mktemp("store")) as started:
         yield started

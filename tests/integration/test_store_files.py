@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.store_server import SERVERS, StoreServer, store_server, used_by_this_process
+from tests.integration.store_server import QUICK_SERVERS, StoreServer, store_server, used_by_this_process
 
 from penstock.errors import ConfigError
 from penstock.spark.sources.auto_loader.files.cleaning import clean_source
@@ -16,7 +16,7 @@ from penstock.storage import Storage
 from penstock.storage.stores.settings import use_store_settings
 
 
-@pytest.fixture(scope="module", params=SERVERS)
+@pytest.fixture(scope="module", params=QUICK_SERVERS)
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreServer]:
     with store_server(request.param, tmp_path_factory.mktemp("store")) as server, used_by_this_process(server):
         yield server
