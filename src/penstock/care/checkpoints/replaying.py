@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from urllib.parse import unquote
 
 from penstock.care.checkpoints.inventory import Inventory, StoredCheckpoint
 from penstock.care.checkpoints.table_history import find_batch
 from penstock.errors import StateError
 from penstock.graph.flows.flow_type import FlowType
 from penstock.plan.state import RecordedBatch
-from penstock.storage import Storage, local_path
+from penstock.storage import Storage
 from penstock.storage.checkpoint.one_batch import repeatable_batches
 from penstock.storage.checkpoint.state import missing_state_files, operators
-from penstock.storage.delta.commits import files_of, read_commit
+from penstock.storage.delta.commits import holds_files_of, read_commit
 
 _POSSIBLE = {FlowType.APPEND.value, FlowType.COMPLETE.value, FlowType.UPDATE.value}
 
@@ -38,7 +37,9 @@ def plan_replay(
     if found is None:
         raise _impossible(checkpoint, batch, f"the log of {target.name} no longer reaches back to it")
     version, before = found
-    if version is not None and not _has_rows_of(target.uri, version):
+    storage = Storage(target.uri)
+    content = None if version is None else read_commit(storage, version)
+    if version is not None and not (content and holds_files_of(storage, content)):
         raise _impossible(checkpoint, batch, f"VACUUM has deleted the files of version {version} of {target.name}")
     return RecordedBatch(
         checkpoint.dataset,
@@ -70,12 +71,6 @@ def _reasons(inventory: Inventory, checkpoint: StoredCheckpoint, batch: int) -> 
             yield f"the description of its stateful operator {number} cannot be read"
         elif missing := next(missing_state_files(folder, operator, batch), None):
             yield f"the state before it is no longer in its checkpoint: {missing} is gone"
-
-
-def _has_rows_of(uri: str, version: int) -> bool:
-    """Whether the files that a commit added are there, OPTIMIZE and VACUUM or not."""
-    storage, content = Storage(uri), read_commit(Storage(uri), version)
-    return content is not None and all(storage.exists(local_path(unquote(path))) for path in files_of(content)[0])
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
@@ -20,6 +19,7 @@ from penstock.graph.resolved import Input, ResolvedFlow
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import AlterTable
 from penstock.plan.state import GENERATION
+from penstock.runtime.commands.adopted_state import Adoption, StateDoesNotFit, StateProof, prove_state, state_mismatch
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress
 from penstock.runtime.storage_state.stream_notes import FlowOwner, note_stream
@@ -35,28 +35,6 @@ from penstock.storage.checkpoint.foreign import (
 )
 from penstock.storage.checkpoint.staging import StagedCheckpoint
 from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table, readable
-
-
-@dataclass(frozen=True, slots=True)
-class Adoption:
-    """What an adoption would do; made again, and compared, once the storage is locked.
-
-    `batch` is the newest batch that the query has committed, `in_flight` one that it has planned only. `sources` are
-    the query's, each with the name that the pipeline's flow has for it; `steps` what the next run does to the table.
-    """
-
-    dataset: Identifier
-    flow: ResolvedFlow
-    path: str
-    version: int
-    files: int
-    query_id: str
-    batch: int | None
-    in_flight: int | None
-    sources: tuple[tuple[ForeignSource, str], ...]
-    steps: tuple[str, ...]
-    folder: CheckpointFolder
-    place: str
 
 
 class Adopter:
@@ -110,6 +88,19 @@ class Adopter:
             dataset, declared, path, version, files, query_id, folder.committed, folder.in_flight, sources, steps,
             folder, place,
         )  # fmt: skip
+
+    def prove(self, adoption: Adoption, progress: Progress) -> StateProof | None:
+        """Runs a batch of the query again from the state that it began with; None where there is none to try.
+
+        Takes no lock, and changes neither the table nor the checkpoints; the query may go on meanwhile.
+
+        Raises:
+            StateError: ADOPT_NOT_EXACT: the batch fails, or gives other rows than the table has of it.
+        """
+        try:
+            return prove_state(self._workspace, self._graph, adoption, progress)
+        except StateDoesNotFit as unfit:
+            raise _inexact(adoption.dataset, adoption.folder, str(unfit)) from unfit.__cause__
 
     def adopt(self, adoption: Adoption) -> None:
         """Copies the checkpoint. The caller holds the storage's lock, and has planned `adoption` under it.
@@ -213,8 +204,8 @@ class Adopter:
 def _reason(flow: ResolvedFlow, folder: CheckpointFolder, stored: int | None, files: int) -> str | None:
     """Returns why the flow could not go on exactly where the query has stopped; None if it can."""
     stream = flow.stream
-    if flow.stateful or any(name.startswith("state/") for name in folder.files):
-        return "it keeps state, which is not taken over"
+    if (reason := state_mismatch(flow, folder)) is not None:
+        return reason
     if stream is None or stream.output_mode != OutputMode.APPEND.value or stream.keys is not None:
         return "the flow does not append rows"
     if stored is None and (folder.committed is not None or files):

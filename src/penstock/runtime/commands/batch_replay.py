@@ -89,17 +89,34 @@ def replay_batch(
     """
     with watched_workspace(config, progress, spark=spark, data=data) as workspace:
         graph = workspace.resolve(progress, persist=False)
-        flow = _flow(graph, batch)
-        name = f"{batch.dataset.name}-batch-{batch.number}"
-        with scratch_folder(Storage(config.storage), name, keep=keep) as folder:
-            replay = _Replay(workspace, graph, flow, batch, f"{folder}/table", f"{folder}/checkpoint/0")
-            progress(f"Copying the checkpoint of {batch.label} as it was before batch {batch.number}")
-            replay.copy_checkpoint()
-            progress(f"Running batch {batch.number} again")
-            replay.run()
-            progress("Comparing the rows")
-            hides = stored_protection(table_properties(batch.path)) is not None
-            difference = replay.compare(0 if hides else limit)
+        return replay_in(workspace, graph, batch, progress=progress, limit=limit, keep=keep)
+
+
+def replay_in(
+    workspace: Workspace,
+    graph: ResolvedGraph,
+    batch: RecordedBatch,
+    *,
+    progress: Progress,
+    limit: int = 0,
+    keep: bool = False,
+) -> ReplayedBatch:
+    """As `replay_batch`, of a pipeline whose queries are analysed already.
+
+    Raises:
+        StateError, PenstockError: as `replay_batch`.
+    """
+    flow = _flow(graph, batch)
+    name = f"{batch.dataset.name}-batch-{batch.number}"
+    with scratch_folder(Storage(workspace.config.storage), name, keep=keep) as folder:
+        replay = _Replay(workspace, graph, flow, batch, f"{folder}/table", f"{folder}/checkpoint/0")
+        progress(f"Copying the checkpoint of {batch.label} as it was before batch {batch.number}")
+        replay.copy_checkpoint()
+        progress(f"Running batch {batch.number} again")
+        replay.run()
+        progress("Comparing the rows")
+        hides = stored_protection(table_properties(batch.path)) is not None
+        difference = replay.compare(0 if hides else limit)
     return ReplayedBatch(difference, f"{folder}/table" if keep else None, hides)
 
 

@@ -125,7 +125,7 @@ def decoded_path(uri: str) -> str:
 
 
 def copy_with_names(folder: CheckpointFolder, names: Mapping[str, str], target: Storage, uri: str) -> None:
-    """Copies a checkpoint without state to `uri`, its sources called by `names` instead of by their own.
+    """Copies a checkpoint to `uri`, its sources called by `names` instead of by their own.
 
     Raises:
         FileNotFoundError: somebody has deleted a file meanwhile.
@@ -140,7 +140,7 @@ def copy_with_names(folder: CheckpointFolder, names: Mapping[str, str], target: 
             case "sources" if (source := rest.partition("/")[0]) in names:
                 to = f"{uri}/sources/{names[source]}/{rest.partition('/')[2]}"
                 copy_file(folder.storage, file, target, to)
-            case "commits" | "metadata":
+            case "commits" | "metadata" | "state":
                 copy_file(folder.storage, file, target, f"{uri}/{file}")
 
 

@@ -32,7 +32,7 @@ def copy_before(folder: CheckpointFolder, batch: int, storage: Storage, uri: str
         FileNotFoundError: a file went since the folder was listed: the flow runs, and has cleaned up.
         ConfigError: STORAGE_NOT_READABLE, STORAGE_NOT_WRITABLE.
     """
-    copy_files(folder, _needed(folder, batch), storage, uri)
+    copy_files(folder, files_before(folder, batch), storage, uri)
     begin_new_query(storage, uri, batch - 1 if batch else None)
 
 
@@ -59,7 +59,8 @@ def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, stor
     note_partitions(Storage(uri), batch, partitions)
 
 
-def _needed(folder: CheckpointFolder, batch: int) -> Iterator[str]:
+def files_before(folder: CheckpointFolder, batch: int) -> Iterator[str]:
+    """Yields the files that `batch` takes to run again: of its plan, of what it reads, and of its state."""
     yield from _plan_and_sources(folder, batch)
     yield from _state(folder, batch)
 

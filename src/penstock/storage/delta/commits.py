@@ -7,8 +7,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 from penstock.storage.filesystem import Storage
+from penstock.storage.local_disk import local_path
 
 _LOOKED_BACK: Final = 100
 _WRITES: Final = ("WRITE", "MERGE")
@@ -79,6 +81,29 @@ def files_of(content: str) -> tuple[frozenset[str], frozenset[str]]:
             if line.startswith(f'{{"{action}"'):
                 paths.add(str(json.loads(line)[action]["path"]))
     return frozenset(found["add"]), frozenset(found["remove"])
+
+
+def holds_files_of(table: Storage, content: str) -> bool:
+    """Whether the files that a commit has added are there still, OPTIMIZE and VACUUM or not.
+
+    Raises:
+        ValueError, KeyError: as `files_of`.
+    """
+    return all(table.exists(local_path(unquote(path))) for path in files_of(content)[0])
+
+
+def commits_of(table: Storage, newest: int, app_id: str) -> Iterator[tuple[int, int, str]]:
+    """Yields the transactions of `app_id` as (its version, the table's version, the commit), the newest first.
+
+    Ends where the log does. Reads one commit after the other, so ask for no more than is needed.
+
+    Raises:
+        ValueError: an action is no JSON.
+    """
+    for version in range(newest, -1, -1):
+        if (content := read_commit(table, version)) is None:
+            return
+        yield from ((number, version, content) for name, number in transactions_of(content) if name == app_id)
 
 
 def _file_of(version: int, kind: str = "json") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -13,7 +14,7 @@ from penstock.cli.screen.console import note, plural, print_json, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 
 if TYPE_CHECKING:
-    from penstock.runtime.commands.adopt import Adoption
+    from penstock.runtime.commands.adopted_state import Adoption, StateProof
 
 
 @project_command()
@@ -30,7 +31,8 @@ def adopt(
     """Take over a Delta table of a plain streaming query, and how far it has read. Uses Spark; stop the query first.
 
     The next run goes on with the next row: nothing is lost or doubled. Refused, with the reason, where that cannot be
-    exact. The query's own checkpoint is not changed, and the table gets no row before the next run.
+    exact. State goes along, once a batch that is run again from it has given the rows that the table has of it. The
+    query's own checkpoint is not changed, and the table gets no row before the next run.
     """
     from penstock.storage import lock_for_command
 
@@ -40,8 +42,9 @@ def adopt(
     with only_results_on_stdout():
         adopter = Adopter(config, progress_lines())
         planned = adopter.plan(table, checkpoint, flow)
+        proof = adopter.prove(planned, progress_lines())
         if not as_json:
-            _show(planned)
+            _show(planned, proof)
         if not dry_run:
             confirm(f"Go on with {planned.dataset} where the query has stopped?", yes=yes)
             with lock_for_command(config.storage):
@@ -50,12 +53,12 @@ def adopt(
                 log_action(config, "ADOPT", {"checkpoint": planned.folder.uri}, str(planned.dataset), name)
                 adopter.adopt(planned)
     if as_json:
-        print_json(_document(planned, adopted=not dry_run))
+        print_json(_document(planned, proof, adopted=not dry_run))
     elif not dry_run:
         note(f"{planned.dataset} is taken over; do not start the query again. Next: penstock run")
 
 
-def _show(planned: Adoption) -> None:
+def _show(planned: Adoption, proof: StateProof | None) -> None:
     last = "none" if planned.batch is None else str(planned.batch)
     say(f"{planned.dataset}: the table at {planned.path}, version {planned.version}, {plural(planned.files, 'file')}")
     say(f"  query {planned.query_id}, newest committed batch {last}")
@@ -63,12 +66,15 @@ def _show(planned: Adoption) -> None:
         say(f"  batch {planned.in_flight} was planned and not committed: it runs again, once")
     for source, name in planned.sources:
         say(f"  {source} goes on as {name}: {source.reached}")
+    if proof is not None:
+        rows = plural(proof.rows, "row")
+        say(f"  its state goes on: batch {proof.batch}, run again from it, gives the {rows} of version {proof.version}")
     for step in planned.steps:
         say(f"  the next run changes the table: {step}")
     say("  rows that could be missing or come twice: none")
 
 
-def _document(planned: Adoption, *, adopted: bool) -> dict[str, object]:
+def _document(planned: Adoption, proof: StateProof | None, *, adopted: bool) -> dict[str, object]:
     return {
         "dataset": str(planned.dataset),
         "flow": planned.flow.declaration.name,
@@ -81,6 +87,7 @@ def _document(planned: Adoption, *, adopted: bool) -> dict[str, object]:
             {"name": name, "kind": source.kind.name, "places": sorted(source.places)}
             for source, name in planned.sources
         ],
+        "state": None if proof is None else asdict(proof),
         "changes": list(planned.steps),
         "checkpoint": planned.place,
         "adopted": adopted,
