@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.events import Event, EventType
+from penstock.events.flows.refresh import refresh_choice_of
 from penstock.runtime import UpdateOutcome
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
 
@@ -25,6 +30,10 @@ def kept():
     return dlt.read("orders")
 """
 STRICT = "CREATE MATERIALIZED VIEW of_outside REFRESH POLICY INCREMENTAL STRICT AS SELECT id FROM delta.`{outside}`"
+
+
+def _files(table: str) -> list[dict[str, Any]]:
+    return pa.table(DeltaTable(table).get_add_actions()).to_pylist()
 
 
 def _choices(project: PipelineProject, update: UpdateOutcome) -> list[Event]:
@@ -59,6 +68,10 @@ def test_a_strict_view_fails_where_it_would_have_to_be_computed_in_full(
     techniques = choice.details["planning_information"]["technique_information"]
     assert [each["maintenance_type"] for each in techniques if each["is_chosen"]] == ["MAINTENANCE_TYPE_APPEND_ONLY"]
     assert "append rows" in choice.message
+    added = sum(each["size_bytes"] for each in _files(outside) if each["min"]["id"] >= 3)
+    told = refresh_choice_of(choice)
+    assert told is not None
+    assert (told.bytes_read, told.bytes_in_full) == (added, sum(each["size_bytes"] for each in _files(outside)))
 
     spark.range(9).write.format("delta").mode("overwrite").save(str(project.directory / "other"))
     (project.directory / "outside").rename(project.directory / "gone")

@@ -11,6 +11,7 @@ from penstock.events.flows.facts import FlowFact, FlowFacts
 from penstock.observe.definitions import DefinitionProjection
 from penstock.observe.flows.activity import ActivityProjection
 from penstock.observe.flows.definitions import FlowDefinitionProjection
+from penstock.observe.flows.refreshes import RefreshProjection
 from penstock.observe.flows.series import SeriesProjection
 from penstock.observe.flows.throughput import ThroughputProjection
 from penstock.observe.flows.updates import UpdateFlowsProjection
@@ -33,6 +34,7 @@ class Projections:
     quality: QualityProjection = field(default_factory=QualityProjection)
     watermark: WatermarkProjection = field(default_factory=WatermarkProjection)
     activity: ActivityProjection = field(default_factory=ActivityProjection)
+    refreshes: RefreshProjection = field(default_factory=RefreshProjection)
     updates: UpdateFlowsProjection = field(default_factory=UpdateFlowsProjection)
     window: EventWindow = field(default_factory=EventWindow)
     damaged: int = 0
@@ -51,6 +53,7 @@ class Projections:
             self.quality.take,
             self.watermark.take,
             self.activity.take,
+            self.refreshes.take,
             self.updates.take,
         )
         try:

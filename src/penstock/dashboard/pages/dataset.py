@@ -27,6 +27,7 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
         flows = projections.flows.of(found.name)
         declared = projections.flows.declared()
         throughput = {each.flow.casefold(): each for each in projections.throughput.of(found.name)}
+        refreshes = projections.refreshes.of(found.name)
         quality = {each.name: each for each in projections.quality.of(found.name)}
     own = [flow for flow in declared if flow.dataset.casefold() == found.name.casefold()]
     readers = readers_of(found.name, (flow for flow in declared if flow.flow_type != "view"))
@@ -45,6 +46,7 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
         "quality": quality,
         "sparklines": {name: sparkline(each) for name, each in quality.items()},
         "has_series": has_series,
+        "refreshes": refreshes,
         "problems": [each for each in snapshot.problems if each.dataset == found.name],
         "upstream": snapshot.lineage.upstream(found.name),
         "downstream": snapshot.lineage.downstream(found.name),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
+
+from penstock.events.flows.facts import details_of
+from penstock.events.types import Event, EventType
 
 
 class RefreshMethod(StrEnum):
@@ -32,13 +36,17 @@ class RefreshChoice:
     """How one refresh is done: the details of a `planning_information` event.
 
     `why` says why the view is computed in full, empty when it is not. `able` are the methods that its query allows.
-    `changed_share` is how much of the bytes of its inputs has changed, None when that was not asked.
+    `changed_share` is how much of the bytes of its inputs has changed, None when that was not asked. `bytes_read` are
+    those of the data files that the refresh reads, its own among them, `bytes_in_full` those that a full one would,
+    as the logs of the tables say; None when that is not known. Columns that a query leaves out are not read, in either.
     """
 
     method: RefreshMethod
     why: str = ""
     able: tuple[RefreshMethod, ...] = ()
     changed_share: float | None = None
+    bytes_read: int | None = None
+    bytes_in_full: int | None = None
 
 
 def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, Any]]:
@@ -48,15 +56,42 @@ def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, An
     else:
         share = "" if choice.changed_share is None else f", {choice.changed_share:.2%} of what it reads"
         message = f"{name} is refreshed by what has changed ({choice.method.value}){share}"
+    costs = {RefreshMethod.FULL: choice.bytes_in_full, choice.method: choice.bytes_read}
     techniques = [
         {
             "maintenance_type": _DATABRICKS[method],
             "method": method.value,
             "is_chosen": method is choice.method,
             "is_applicable": True,
+            "cost": costs.get(method),
             "incrementalization_issues": [choice.why] if method is RefreshMethod.FULL and choice.why else [],
         }
         for method in (*choice.able, RefreshMethod.FULL)
     ]
-    details = {"stages": [], "technique_information": techniques, "changed_share": choice.changed_share}
+    details = {
+        "stages": [],
+        "technique_information": techniques,
+        "changed_share": choice.changed_share,
+        "bytes_read": choice.bytes_read,
+        "bytes_in_full": choice.bytes_in_full,
+    }
     return message, {"planning_information": details}
+
+
+def refresh_choice_of(event: Event) -> RefreshChoice | None:
+    """Returns what `refresh_planned` has put into an event; None for another event, and for one that cannot be read."""
+    if event.event_type is not EventType.PLANNING_INFORMATION:
+        return None
+    details = details_of(event)
+    with suppress(KeyError, TypeError, ValueError, StopIteration):
+        techniques = details["technique_information"]
+        chosen = next(each for each in techniques if each["is_chosen"])
+        return RefreshChoice(
+            RefreshMethod(chosen["method"]),
+            " ".join(map(str, chosen["incrementalization_issues"])),
+            tuple(RefreshMethod(each["method"]) for each in techniques if each["method"] != RefreshMethod.FULL),
+            details.get("changed_share"),
+            details.get("bytes_read"),
+            details.get("bytes_in_full"),
+        )
+    return None

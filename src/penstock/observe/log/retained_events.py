@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from penstock.events.flows.accounting import Verdict, verdict_of
 from penstock.events.flows.facts import FlowFact, details_of, flow_key
+from penstock.events.flows.refresh import refresh_choice_of
 from penstock.events.types import BatchProgress, Event, EventType, FlowStatus
 
 NEWEST: Final = 10
@@ -44,6 +45,7 @@ class _OfFlow:
     accounts: defaultdict[Verdict | None, deque[int]] = field(default_factory=lambda: defaultdict(_newest))
     broken_since: int | None = None
     late: deque[int] = field(default_factory=_newest)
+    refreshes: deque[int] = field(default_factory=_newest)
     watermark: int | None = None
     not_measured: int | None = None
     worked: int | None = None
@@ -67,7 +69,7 @@ class _OfFlow:
     def lines(self) -> Iterable[int]:
         singles = (self.watermark, self.not_measured, self.worked, self.newest, self.broken_since)
         known = [each for each in singles if each is not None]
-        several = (*self.batches, *self.fed, *self.accounts.values(), self.late, self.failing)
+        several = (*self.batches, *self.fed, *self.accounts.values(), self.late, self.refreshes, self.failing)
         return [*chain.from_iterable(several), *known]
 
 
@@ -126,6 +128,8 @@ class RetainedEvents:
                     flow.broken_since = line
             case EventType.LATE_ROWS:
                 flow.late.append(line)
+            case EventType.PLANNING_INFORMATION if refresh_choice_of(event) is not None:
+                flow.refreshes.append(line)
             case EventType.WATERMARK:
                 flow.watermark = line
             case EventType.FLOW_PROGRESS if fact is not None:
@@ -139,7 +143,7 @@ class RetainedEvents:
             if self._openings.get(kind, ("", ()))[0] != update:
                 self._openings[kind] = update, set()
             self._openings[kind][1].add(line)
-        elif event.event_type is EventType.PLANNING_INFORMATION:
+        elif event.event_type is EventType.PLANNING_INFORMATION and refresh_choice_of(event) is None:
             self._planned = {line} if details_of(event).get("stages") else {*self._planned, line}
 
     def _defines(self, event: Event) -> bool:

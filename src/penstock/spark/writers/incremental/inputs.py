@@ -98,8 +98,23 @@ class VersionedInputs:
     def changed_share(self) -> float:
         """How much of the bytes of the tables that have changed was added or removed."""
         sizes = [int(self._tables[path].snapshot.sizeInBytes()) for path, change in self._changes.items() if change]
-        changed = sum(change.added + change.removed for change in self._changes.values())
-        return changed / max(sum(sizes), 1)
+        return self.changed_size / max(sum(sizes), 1)
+
+    @property
+    def size(self) -> int:
+        """The bytes of all tables: what a full refresh reads."""
+        return sum(int(table.snapshot.sizeInBytes()) for table in self._tables.values())
+
+    @property
+    def changed_size(self) -> int:
+        """The bytes of what was added and removed."""
+        return sum(change.added + change.removed for change in self._changes.values())
+
+    @property
+    def unchanged_size(self) -> int:
+        """The bytes of the tables that are as they were."""
+        unchanged = (table for path, table in self._tables.items() if not self._changes[path])
+        return sum(int(table.snapshot.sizeInBytes()) for table in unchanged)
 
     @property
     def removes(self) -> bool:

@@ -123,11 +123,14 @@ class View:
         """Returns its present rows."""
         return spark.read.format("delta").load(self.path)
 
+    def size(self, spark: SparkSession) -> int:
+        """Returns the bytes of its data files."""
+        index = _jvm.file_index(_jvm.analyzed_plan(self.rows(spark)))
+        return int(newest_snapshot(spark, index).sizeInBytes())
+
     def stored(self, spark: SparkSession) -> DataFrame | None:
         """Returns its present rows if it is to be written anew."""
-        rows = self.rows(spark)
-        size = newest_snapshot(spark, _jvm.file_index(_jvm.analyzed_plan(rows))).sizeInBytes()
-        return rows if int(size) < self.rewritten_below else None
+        return self.rows(spark) if self.size(spark) < self.rewritten_below else None
 
 
 def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Refresh:
@@ -150,14 +153,28 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
 
     def in_full(why: str) -> Refresh:
         pinned = _jvm.frame_of(spark, inputs.pinned(_jvm.without_ctes(frame)))
-        return Refresh(_full(why, able), pinned, inputs.versions)
+        choice = replace(_full(why, able), bytes_read=inputs.size, bytes_in_full=inputs.size)
+        return Refresh(choice, pinned, inputs.versions)
 
     try:
-        return replace(_incremental(query, view, inputs, able), in_full=in_full)
+        refresh = _incremental(query, view, inputs, able)
+        choice = replace(refresh.choice, bytes_read=_bytes_read(refresh, view, inputs), bytes_in_full=inputs.size)
+        return replace(refresh, choice=choice, in_full=in_full)
     except NotKnown as unknown:
         return in_full(str(unknown))
     except (PySparkException, Py4JJavaError) as error:
         return in_full(f"what has changed cannot be read: {first_line(error)}")
+
+
+def _bytes_read(refresh: Refresh, view: View, inputs: VersionedInputs) -> int:
+    match refresh.choice.method:
+        case RefreshMethod.RECOMPUTE_KEYS:
+            read = inputs.size + inputs.changed_size
+        case _ if inputs.changed_size:
+            read = inputs.changed_size + inputs.unchanged_size
+        case _:
+            read = 0
+    return read + (view.size(inputs.spark) if refresh.replaced or refresh.merged or refresh.rewrites else 0)
 
 
 def _full(why: str, able: Capability | None = None) -> RefreshChoice:
