@@ -7,8 +7,6 @@ many as are left come again: n + c of them, where n were there and c is the chan
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import and_
 from typing import Final
 
 from pyspark.sql import DataFrame
@@ -19,6 +17,7 @@ from penstock.spark import _jvm
 from penstock.spark.plans.comparable import comparable
 from penstock.spark.writers.incremental.inputs import VersionedInputs
 from penstock.spark.writers.incremental.linear import changed_rows
+from penstock.spark.writers.incremental.plans import all_same
 from penstock.spark.writers.incremental.shape import Node
 from penstock.spark.writers.incremental.touched import ReplacedRows
 
@@ -44,7 +43,7 @@ def counted_changes(query: Node, path: str, inputs: VersionedInputs) -> tuple[Da
     net = _counted(changed.toDF(*numbered, _COUNT)).where(sf.col(_COUNT) != 0).localCheckpoint()
     fewer = net.where(sf.col(_COUNT) < 0)
     stored = spark.read.format("delta").load(path).select(*map(quoted, names)).toDF(*numbered)
-    equal = reduce(and_, (stored[each].eqNullSafe(fewer[each]) for each in numbered))
+    equal = all_same((stored[each], fewer[each]) for each in numbered)
     there = stored.join(sf.broadcast(fewer), equal, "left_semi").withColumn(_COUNT, sf.lit(1).cast("bigint"))
     left = _counted(there.unionByName(net)).localCheckpoint()
     if not left.where(sf.col(_COUNT) < 0).isEmpty():

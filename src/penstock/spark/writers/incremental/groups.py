@@ -19,8 +19,8 @@ from pyspark.sql import functions as sf
 
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
-from penstock.spark.writers.incremental.linear import Inputs
-from penstock.spark.writers.incremental.plans import project, renamed, union
+from penstock.spark.writers.incremental.linear import Inputs, rebuilt
+from penstock.spark.writers.incremental.plans import kind_of, project
 from penstock.spark.writers.incremental.shape import Changes, Node, Operator, obstacle
 
 
@@ -28,13 +28,21 @@ def _sum(one: Column, other: Column) -> Column:
     return sf.coalesce(one + other, one, other)
 
 
-MERGES: Final[Mapping[str, Callable[[Column, Column], Column]]] = {
-    "sum": _sum,
-    "count": _sum,
-    "min": sf.least,
-    "max": sf.greatest,
+@dataclass(frozen=True, slots=True)
+class Distributive:
+    """How values of parts of a group become that of the whole: those of two, and those of all."""
+
+    of_two: Callable[[Column, Column], Column]
+    of_all: Callable[[Column], Column]
+
+
+DISTRIBUTIVE: Final = {
+    "sum": Distributive(_sum, sf.sum),
+    "count": Distributive(_sum, sf.sum),
+    "min": Distributive(sf.least, sf.min),
+    "max": Distributive(sf.greatest, sf.max),
 }
-"""How the values of two parts of a group become that of the whole, by the name of the aggregate function."""
+"""By the name of the aggregate function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +61,38 @@ def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
     grouped = _jvm.scala_seq(node.plan.groupingExpressions())
     missing = list(grouped)
     for named in _jvm.scala_seq(node.plan.aggregateExpressions()):
-        expression = named.child() if _kind(named) == "Alias" else named
+        expression = named.child() if kind_of(named) == "Alias" else named
         name = str(named.name())
         if any(expression.semanticEquals(each) for each in grouped):
             keys.append(name)
             missing = [each for each in missing if not expression.semanticEquals(each)]
-        elif _kind(expression) == "AggregateExpression" and not expression.isDistinct():
+        elif kind_of(expression) == "AggregateExpression" and not expression.isDistinct():
             functions[name] = str(expression.aggregateFunction().prettyName())
         else:
             return None
     distinct = {name.casefold() for name in (*keys, *functions)}
-    if missing or len(distinct) < len(keys) + len(functions) or not set(functions.values()) <= MERGES.keys():
+    if missing or len(distinct) < len(keys) + len(functions) or not set(functions.values()) <= DISTRIBUTIVE.keys():
         return None
     return MergedColumns(tuple(keys), functions)
 
 
 def rows_of_added(query: Node, inputs: Inputs) -> DataFrame:
     """Returns the rows of a query over what was added to the tables that have changed."""
-    return _jvm.frame_of(inputs.spark, _of_added(query, inputs))
+
+    def added(table: Node) -> Any:
+        columns = _jvm.scala_seq(table.plan.output())
+        return project(inputs.spark, columns, inputs.change(table)) if inputs.changed(table) else inputs.now(table)
+
+    # The rows of a union's other inputs are in the view already.
+    plan = rebuilt(query, inputs.spark, added, lambda child: child.reads(inputs.changed))
+    return _jvm.frame_of(inputs.spark, plan)
 
 
 def merged_rows(stored: DataFrame, added: DataFrame, merged: MergedColumns) -> DataFrame:
     """Returns all rows of the view: those that are stored with those of its query over what was added."""
     together = stored.unionByName(added).groupBy(*(sf.col(quoted(key)) for key in merged.keys))
-    folds = {"sum": sf.sum, "count": sf.sum, "min": sf.min, "max": sf.max}
     values = [
-        folds[function](sf.col(quoted(name))).cast(stored.schema[name].dataType).alias(name)
+        DISTRIBUTIVE[function].of_all(sf.col(quoted(name))).cast(stored.schema[name].dataType).alias(name)
         for name, function in merged.functions.items()
     ]
     rows = together.agg(*values) if values else stored.unionByName(added).distinct()
@@ -89,28 +103,3 @@ def is_added_once(node: Node, changes: Changes) -> bool:
     """Whether `rows_of_added` are all new rows: no join has changes on both of its sides."""
     joins = (each for each in node.walk() if each.operator is Operator.JOIN)
     return not any(all(side.reads(changes) for side in join.children) for join in joins)
-
-
-def _of_added(node: Node, inputs: Inputs) -> Any:
-    if node.operator is Operator.TABLE:
-        columns = _jvm.scala_seq(node.plan.output())
-        return project(inputs.spark, columns, inputs.change(node)) if inputs.changed(node) else inputs.now(node)
-    if not node.children:
-        return node.plan
-    if node.operator is not Operator.UNION:
-        below = [_of_added(child, inputs) for child in node.children]
-        return _jvm.with_children(inputs.spark, node.plan, below)
-    # The rows of a union's other inputs are in the view already.
-    changed = [child for child in node.children if child.reads(inputs.changed)]
-    outputs = _jvm.scala_seq(node.plan.output())
-    return union(inputs.spark, [_branch(child, outputs, inputs) for child in changed])
-
-
-def _branch(child: Node, outputs: list[Any], inputs: Inputs) -> Any:
-    given = _jvm.scala_seq(child.plan.output())
-    named = [renamed(inputs.spark, mine, his) for mine, his in zip(given, outputs, strict=True)]
-    return project(inputs.spark, named, _of_added(child, inputs))
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())

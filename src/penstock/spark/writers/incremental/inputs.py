@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from penstock.errors import PenstockError
 from penstock.spark import _jvm
 from penstock.spark.accelerators.table_changes import at_snapshot, changed_between, newest_snapshot
-from penstock.spark.writers.incremental.plans import new_attribute, project, renamed
+from penstock.spark.writers.incremental.plans import new_attribute, under
 from penstock.spark.writers.incremental.shape import Node, Operator, node_of
 from penstock.storage import local_path
 from penstock.storage.delta.changes import TableChange, change_between
@@ -146,9 +146,7 @@ class VersionedInputs:
         plan = _jvm.analyzed_plan(rows)
         given = {str(each.name()).casefold(): each for each in _jvm.scala_seq(plan.output())}
         wanted = [*_jvm.scala_seq(node.plan.output()), self.weight]
-        return project(
-            self.spark, [renamed(self.spark, given[str(each.name()).casefold()], each) for each in wanted], plan
-        )
+        return under(self.spark, plan, [given[str(each.name()).casefold()] for each in wanted], wanted)
 
 
 def _version_of(noted: str | None, identity: str, newest: int) -> int | None:

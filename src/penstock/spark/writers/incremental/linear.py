@@ -9,12 +9,13 @@ weight of a pair being the product; so no table is read as it was. A left, semi 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from pyspark.sql import SparkSession
 
 from penstock.spark import _jvm
-from penstock.spark.writers.incremental.plans import minus_product, new_attribute, project, renamed, union
+from penstock.spark.writers.incremental.plans import minus_product, new_attribute, project, renamed, under, union
 from penstock.spark.writers.incremental.shape import Node, Operator
 
 
@@ -39,11 +40,25 @@ class Inputs(Protocol):
 
 def rows_now(node: Node, inputs: Inputs) -> Any:
     """Returns the plan of a node over its tables as they are now."""
+    return rebuilt(node, inputs.spark, inputs.now)
+
+
+def rebuilt(
+    node: Node, spark: SparkSession, table: Callable[[Node], Any], wanted: Callable[[Node], bool] = lambda _: True
+) -> Any:
+    """Returns the plan of a node in which each TABLE is what `table` gives, and a union has the `wanted` inputs."""
     if node.operator is Operator.TABLE:
-        return inputs.now(node)
+        return table(node)
     if not node.children:
         return node.plan
-    return _jvm.with_children(inputs.spark, node.plan, [rows_now(child, inputs) for child in node.children])
+    children = [each for each in node.children if node.operator is not Operator.UNION or wanted(each)]
+    below = [rebuilt(child, spark, table, wanted) for child in children]
+    if len(below) == len(node.children):
+        return _jvm.with_children(spark, node.plan, below)
+    columns = _jvm.scala_seq(node.plan.output())
+    return union(
+        spark, [under(spark, plan, _columns(child), columns) for child, plan in zip(children, below, strict=True)]
+    )
 
 
 def changed_rows(node: Node, inputs: Inputs) -> Any:
@@ -52,13 +67,15 @@ def changed_rows(node: Node, inputs: Inputs) -> Any:
     It is not net: a row can be there several times, with weights that cancel each other.
     """
     spark, weight = inputs.spark, inputs.weight
-    columns = [*_jvm.scala_seq(node.plan.output()), weight]
+    columns = [*_columns(node), weight]
     match node.operator:
         case Operator.TABLE:
             return inputs.change(node)
         case Operator.UNION:
             changed = [child for child in node.children if child.reads(inputs.changed)]
-            return union(spark, [_branch(child, columns, changed_rows(child, inputs), spark) for child in changed])
+            own = columns[:-1]
+            rows = ((child, changed_rows(child, inputs)) for child in changed)
+            return union(spark, [under(spark, plan, _columns(child), own, weight) for child, plan in rows])
         case Operator.JOIN:
             return union(spark, [project(spark, columns, plan) for plan in _changed_pairs(node, inputs)])
     [child] = node.children
@@ -68,11 +85,8 @@ def changed_rows(node: Node, inputs: Inputs) -> Any:
     return project(spark, columns, _jvm.with_children(spark, node.plan, [below]))
 
 
-def _branch(child: Node, columns: list[Any], changed: Any, spark: SparkSession) -> Any:
-    """Returns the change of one input of a union under the attributes of the union."""
-    *own, weight = columns
-    given = _jvm.scala_seq(child.plan.output())
-    return project(spark, [renamed(spark, mine, his) for mine, his in zip(given, own, strict=True)] + [weight], changed)
+def _columns(node: Node) -> list[Any]:
+    return list(_jvm.scala_seq(node.plan.output()))
 
 
 def _changed_pairs(join: Node, inputs: Inputs) -> list[Any]:

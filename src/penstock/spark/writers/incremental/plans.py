@@ -1,11 +1,14 @@
-"""Builds nodes of Spark's logical plans."""
+"""Builds nodes of Spark's logical plans, and conditions over columns."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
 
 from penstock.spark import _jvm
 
@@ -27,6 +30,12 @@ def renamed(spark: SparkSession, expression: Any, attribute: Any) -> Any:
     return alias(expression, attribute.name(), attribute.exprId(), nothing, java.scala.Option.empty(), nothing)
 
 
+def under(spark: SparkSession, plan: Any, given: Sequence[Any], wanted: Sequence[Any], *more: Any) -> Any:
+    """Returns `plan` with its expressions `given` as the attributes `wanted`, and `more` as they are."""
+    named = [renamed(spark, each, attribute) for each, attribute in zip(given, wanted, strict=True)]
+    return project(spark, [*named, *more], plan)
+
+
 def new_attribute(spark: SparkSession, name: str, kind: Any) -> Any:
     """Returns an attribute of a Java `DataType` that no plan has yet."""
     java = _jvm.jvm(spark)
@@ -39,6 +48,16 @@ def minus_product(spark: SparkSession, left: Any, right: Any) -> Any:
     """Returns the expression of minus the product of two BIGINT attributes."""
     expressions = _jvm.jvm(spark).org.apache.spark.sql.catalyst.expressions
     return expressions.UnaryMinus(expressions.Multiply(left, right))
+
+
+def all_same(pairs: Iterable[tuple[Column, Column]]) -> Column:
+    """Returns whether the columns of all pairs have the same value, NULL being the same as NULL."""
+    return reduce(and_, (one.eqNullSafe(other) for one, other in pairs), sf.lit(True))
+
+
+def kind_of(node: Any) -> str:
+    """Returns the class of an expression, a plan or another object of Spark, such as `Alias`."""
+    return str(node.getClass().getSimpleName()).rstrip("$")
 
 
 def _logical(spark: SparkSession) -> Any:

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from penstock.spark import _jvm
 from penstock.spark.plans.definition import marked_dataset
+from penstock.spark.writers.incremental.plans import kind_of
 
 
 class Operator(enum.Enum):
@@ -102,7 +103,7 @@ class Node:
     @property
     def kind(self) -> str:
         """The class of Spark's node, or the type of a join, such as `LeftOuter`."""
-        return str(self.plan.joinType().toString()) if self.operator is Operator.JOIN else _kind(self.plan)
+        return str(self.plan.joinType().toString()) if self.operator is Operator.JOIN else kind_of(self.plan)
 
 
 def shape_of(frame: DataFrame) -> Node:
@@ -112,7 +113,7 @@ def shape_of(frame: DataFrame) -> Node:
 
 def node_of(plan: Any) -> Node:
     """Returns the operators of an analysed plan without common table expressions."""
-    kind = _kind(plan)
+    kind = kind_of(plan)
     if kind in _TRANSPARENT:
         return node_of(plan.children().head())
     if not plan.subqueries().isEmpty():
@@ -131,7 +132,7 @@ def _leaf(plan: Any, kind: str) -> Node:
     if kind in _CONSTANTS:
         return Node(plan, Operator.CONSTANT)
     index = _jvm.file_index(plan) if kind == "LogicalRelation" else None
-    if index is None or _kind(index) != "TahoeLogFileIndex":
+    if index is None or kind_of(index) != "TahoeLogFileIndex":
         return Node(plan, Operator.OTHER, why="a source without versions")
     if index.isTimeTravelQuery():
         return Node(plan, Operator.CONSTANT)
@@ -165,7 +166,3 @@ def obstacle(node: Node, changes: Changes) -> Node | None:
             return node
         case _:
             return node
-
-
-def _kind(plan: Any) -> str:
-    return str(plan.getClass().getSimpleName()).rstrip("$")

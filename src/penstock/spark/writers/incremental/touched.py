@@ -21,7 +21,7 @@ from pyspark.sql import functions as sf
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.writers.incremental.linear import Inputs, changed_rows, rows_now
-from penstock.spark.writers.incremental.plans import new_attribute, project, renamed, union
+from penstock.spark.writers.incremental.plans import all_same, kind_of, new_attribute, under, union
 from penstock.spark.writers.incremental.shape import Changes, Node, Operator, obstacle
 
 _KEEPS_LEFT: Final = frozenset({"Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"})
@@ -49,7 +49,7 @@ class ReplacedRows:
     def kept_of(self, stored: DataFrame) -> DataFrame:
         """Returns the rows of the view that stay."""
         pairs = zip(self.keys, self.values.columns, strict=True)
-        equal = reduce(and_, (stored[quoted(key)].eqNullSafe(self.values[value]) for key, value in pairs))
+        equal = all_same((stored[quoted(key)], self.values[value]) for key, value in pairs)
         return stored.join(sf.broadcast(self.values), equal, "left_anti")
 
 
@@ -91,7 +91,7 @@ def recomputed(query: Node, keys: Keys, inputs: Inputs) -> tuple[DataFrame, Repl
     values = _values(keys.origins, [each.dataType() for each in keys.attributes], inputs)
     touched = _jvm.frame_of(spark, values).distinct().localCheckpoint()
     pairs = zip(keys.attributes, touched.columns, strict=True)
-    equal = reduce(and_, (_jvm.column_of(spark, mine).eqNullSafe(touched[value]) for mine, value in pairs))
+    equal = all_same((_jvm.column_of(spark, mine), touched[value]) for mine, value in pairs)
     rows = _jvm.frame_of(spark, rows_now(query, inputs)).join(sf.broadcast(touched), equal, "left_semi")
     return rows, ReplacedRows(tuple(str(each.name()) for each in keys.attributes), touched)
 
@@ -110,8 +110,7 @@ def _values(origins: Sequence[_Origin], types: Sequence[Any], inputs: Inputs) ->
                 equal = reduce(and_, (_jvm.column_of(spark, a) == _jvm.column_of(spark, b) for a, b in pairs))
                 present = _jvm.frame_of(spark, rows_now(node, inputs))
                 rows = _jvm.analyzed_plan(present.join(sf.broadcast(wanted), equal, "left_semi"))
-        named = [renamed(spark, value, mine) for value, mine in zip(origin.values, attributes, strict=True)]
-        plans.append(project(spark, named, rows))
+        plans.append(under(spark, rows, origin.values, attributes))
     return union(spark, plans)
 
 
@@ -189,7 +188,7 @@ def _defined(named: Any, attribute: Any) -> list[Any] | None:
     """Returns the expression that a list of named ones gives an attribute."""
     for each in _jvm.scala_seq(named):
         if _same(each, attribute):
-            return [each.child() if str(each.getClass().getSimpleName()) == "Alias" else each]
+            return [each.child() if kind_of(each) == "Alias" else each]
     return None
 
 
@@ -208,7 +207,7 @@ def _comparable(attribute: Any) -> bool:
 
 
 def _is_attribute(expression: Any) -> bool:
-    return str(expression.getClass().getSimpleName()) == "AttributeReference"
+    return kind_of(expression) == "AttributeReference"
 
 
 def _aggregates(expression: Any) -> bool:

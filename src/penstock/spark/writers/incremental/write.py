@@ -14,7 +14,8 @@ from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.expectations.observed import ObservedExpectations
 from penstock.spark.streams.writes import EMPTY_COMMITS, Replacement, await_counters, on_own_session, replace_table
-from penstock.spark.writers.incremental.groups import MERGES, MergedColumns
+from penstock.spark.writers.incremental.groups import DISTRIBUTIVE, MergedColumns
+from penstock.spark.writers.incremental.plans import all_same
 from penstock.spark.writers.incremental.refresh import Refresh
 
 _NOTE: Final = "spark.databricks.delta.commitInfo.userMetadata"
@@ -60,12 +61,12 @@ def _merge(refresh: Refresh, rows: DataFrame, path: str) -> None:
 
 
 def _merge_groups(rows: DataFrame, merged: MergedColumns, spark: SparkSession, path: str) -> None:
-    same = sf.lit(True)
-    for key in merged.keys:
-        same &= sf.col(f"t.{quoted(key)}").eqNullSafe(sf.col(f"s.{quoted(key)}"))
+    same = all_same((sf.col(f"t.{quoted(key)}"), sf.col(f"s.{quoted(key)}")) for key in merged.keys)
     types = {field.name: field.dataType for field in rows.schema}
     values: dict[str, str | Column] = {
-        quoted(name): MERGES[function](sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}")).cast(types[name])
+        quoted(name): DISTRIBUTIVE[function]
+        .of_two(sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}"))
+        .cast(types[name])
         for name, function in merged.functions.items()
     }
     merge = DeltaTable.forPath(spark, path).alias("t").merge(rows.alias("s"), same)
@@ -87,9 +88,8 @@ def _replace_rows(rows: DataFrame, keys: tuple[str, ...], removed: DataFrame, pa
     leaving = removed.select(
         sf.lit(True).alias("remove"), sf.struct(*removed.columns).alias("key"), nothing.alias("row")
     )
-    same = sf.col("s.remove")
-    for position, key in enumerate(keys):
-        same &= sf.col(f"t.{quoted(key)}").eqNullSafe(sf.col(f"s.key.k{position}"))
+    pairs = ((sf.col(f"t.{quoted(key)}"), sf.col(f"s.key.k{position}")) for position, key in enumerate(keys))
+    same = sf.col("s.remove") & all_same(pairs)
     values: dict[str, str | Column] = {
         quoted(name): sf.col(f"s.row.c{position}") for position, name in enumerate(names)
     }
