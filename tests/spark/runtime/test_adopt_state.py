@@ -115,7 +115,7 @@ def test_state_goes_on_as_if_the_query_had(shop: Shop, names: tuple[str, ...]) -
         planned = adopter.plan(name, str(shop.checkpoint(name)))
         proof = adopter.prove(planned, say_nothing)
         assert proof is not None, name
-        assert proof.rows > 0, name
+        assert proof.state_rows > 0, name
         adopter.adopt(planned)
     shop.arrive(4, 5)
     outcome = shop.project.run()
@@ -125,45 +125,55 @@ def test_state_goes_on_as_if_the_query_had(shop: Shop, names: tuple[str, ...]) -
         assert shop.rows(name) == shop.rows(f"{name}_uninterrupted"), name
 
 
+def _nothing(_: Path) -> None:
+    """The checkpoint stays as it is."""
+
+
 def _lose(file: str) -> Callable[[Path], object]:
     return lambda checkpoint: shutil.rmtree(place) if (place := checkpoint / file).is_dir() else place.unlink()
 
 
-REFUSED: dict[str, tuple[str, Callable[[Path], object], str]] = {
-    "other keys": ('read("in").dropDuplicates(["shop", "amount"])', lambda _: None, "gives other rows than version"),
-    "another operator": (
-        'read("in").withWatermark("at", "1 minute").dropDuplicatesWithinWatermark(["shop", "id"])',
-        lambda _: None,
-        "cannot be run again",
+_OTHER_WINDOWS = QUERIES["windows"].replace('window("at", "1 minute")', 'window("at", "2 minutes")')
+REFUSED: dict[str, tuple[str, str, Callable[[Path], object], str]] = {
+    "other keys": ("distinct", 'read("in").dropDuplicates(["shop", "amount"])', _nothing, "leaves another state"),
+    "other rows": (
+        "distinct",
+        QUERIES["distinct"] + '.withColumn("amount", sf.col("amount") * 2)',
+        _nothing,
+        "gives other rows than version",
     ),
-    "no operator": ('read("in")', lambda _: None, "the flow keeps none"),
-    "no state": (QUERIES["distinct"], _lose("state"), "the query has kept none"),
-    "half a state": (QUERIES["distinct"], _lose("state/0/0/2.delta"), "state/0/0/2.delta, a part of its state"),
-    "no description": (QUERIES["distinct"], _lose("state/0/_metadata"), "operator 0 cannot be read"),
-    "only its newest state": (QUERIES["distinct"], _lose("offsets/0"), "nothing shows that the flow would go on"),
+    "another operator": ("distinct", QUERIES["within"], _nothing, "cannot be run again"),
+    "no operator": ("distinct", 'read("in")', _nothing, "the flow keeps none"),
+    "another aggregate": ("windows", QUERIES["windows"].replace("sum(", "max("), _nothing, "leaves another state"),
+    "longer windows": ("windows", _OTHER_WINDOWS, _nothing, "leaves another state"),
+    "no state": ("distinct", QUERIES["distinct"], _lose("state"), "the query has kept none"),
+    "half a state": ("distinct", QUERIES["distinct"], _lose("state/0/0/2.delta"), "state/0/0/2.delta, a part of its"),
+    "no description": ("distinct", QUERIES["distinct"], _lose("state/0/_metadata"), "operator 0 cannot be read"),
+    "only its newest state": ("distinct", QUERIES["distinct"], _lose("offsets/0"), "nothing shows that the flow"),
 }
 
 
 @pytest.fixture(scope="module")
 def left(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
-    """What a query that drops duplicates has left behind."""
+    """What two queries have left behind."""
     shop = Shop(PipelineProject(tmp_path_factory.mktemp("left"), spark))
     shop.arrive(1, 2)
     shop.plain("distinct")
+    shop.plain("windows")
     return shop
 
 
-@pytest.mark.parametrize(("query", "change", "reason"), REFUSED.values(), ids=REFUSED)
+@pytest.mark.parametrize(("name", "query", "change", "reason"), REFUSED.values(), ids=REFUSED)
 def test_state_of_another_query_is_refused(
-    left: Shop, tmp_path: Path, query: str, change: Callable[[Path], object], reason: str
+    left: Shop, tmp_path: Path, name: str, query: str, change: Callable[[Path], object], reason: str
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
-    shutil.copytree(left.checkpoint("distinct"), checkpoint)
+    shutil.copytree(left.checkpoint(name), checkpoint)
     change(checkpoint)
-    left.declare(distinct=query)
+    left.declare(**{name: query})
     adopter = left.adopter()
     with pytest.raises(StateError) as refused:
-        adopter.prove(adopter.plan("distinct", str(checkpoint)), say_nothing)
+        adopter.prove(adopter.plan(name, str(checkpoint)), say_nothing)
     assert refused.value.condition == "ADOPT_NOT_EXACT"
     assert reason in refused.value.facts["reason"]
     assert not [*left.at.glob(".penstock/scratch/*"), *left.at.glob(".penstock/checkpoints/**/metadata")]

@@ -95,7 +95,7 @@ class Adopter:
         Takes no lock, and changes neither the table nor the checkpoints; the query may go on meanwhile.
 
         Raises:
-            StateError: ADOPT_NOT_EXACT: the batch fails, or gives other rows than the table has of it.
+            StateError: ADOPT_NOT_EXACT: the batch fails, gives other rows, or leaves another state.
         """
         try:
             return prove_state(self._workspace, self._graph, adoption, progress)

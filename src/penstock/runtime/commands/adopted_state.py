@@ -1,8 +1,9 @@
 """The state of a query that is taken over: whether the pipeline's flow goes on with it as the query would have.
 
 Spark finds a state again by the number of its operator and the types of its columns, so another query of the same shape
-would take it for its own. What shows that the flow is the same query is what it does: it runs a batch of the query
-again, from the state that this batch began with, and must give the rows that the table has of it.
+would take it for its own. What shows that the flow is the same query is what it does: it runs a batch of the query that
+has read something again, from the state that this batch began with, and must give the rows that the table has of it,
+and leave the state that the query has left.
 """
 
 from __future__ import annotations
@@ -10,18 +11,23 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from penstock.errors import PenstockError
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from penstock.errors import PenstockError, first_line
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import ResolvedFlow, ResolvedGraph
 from penstock.plan.state import RecordedBatch
 from penstock.runtime.commands.batch_replay import replay_in
 from penstock.runtime.project.workspace import Progress, Workspace
+from penstock.spark.streams.state import compare_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.checkpoint.foreign import ForeignSource, copy_with_names
-from penstock.storage.checkpoint.one_batch import files_before, repeatable_batches
-from penstock.storage.checkpoint.state import missing_state_files, operators
-from penstock.storage.delta.commits import commits_of, files_of, holds_files_of
+from penstock.storage.checkpoint.one_batch import files_after, files_before, repeatable_batches
+from penstock.storage.checkpoint.partitions import note_partitions
+from penstock.storage.checkpoint.state import missing_state_files, operators, state_partitions
+from penstock.storage.delta.commits import commits_of, holds_files_of
 from penstock.storage.scratch import scratch_folder
 
 _COMMITS_LOOKED_AT = 100
@@ -51,11 +57,15 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True)
 class StateProof:
-    """A `batch` that has given, run again from its state, the `rows` that it has in `version` of the table."""
+    """A `batch` that was run again from the state before it.
+
+    It has given the `rows` that it has in `version` of the table, and left the same `state_rows` in the state.
+    """
 
     batch: int
     version: int
     rows: int
+    state_rows: int
 
 
 class StateDoesNotFit(Exception):
@@ -85,43 +95,70 @@ def prove_state(
     """As `Adopter.prove`.
 
     Raises:
-        StateDoesNotFit: the batch fails or gives other rows, or none can be tried.
+        StateDoesNotFit: the batch fails or gives other rows or another state, or none can be tried.
     """
     if not adoption.flow.stateful or adoption.batch is None:
         return None
-    batch, version, needed = _newest_with_rows(adoption)
-    label = adoption.dataset.name
-    with scratch_folder(Storage(workspace.config.storage), f"{label}-adopted", keep=False) as place:
+    batch, version, needed = _newest_with_input(adoption)
+    label, storage = adoption.dataset.name, Storage(workspace.config.storage)
+    state_rows = 0
+
+    def compare_states(replayed: str) -> None:
+        nonlocal state_rows
+        for checkpoint in (named.uri, replayed):
+            partitions = state_partitions(Storage(checkpoint))
+            assert partitions is not None, "its operators are described"
+            note_partitions(Storage(checkpoint), batch, partitions)
+        for number, _ in operators(named):
+            equal, different = compare_state(workspace.spark, named.uri, replayed, number)
+            if different:
+                raise StateDoesNotFit(f"its batch {batch}, run again from its state, leaves another state than it has")
+            state_rows += equal
+
+    with scratch_folder(storage, f"{label}-adopted", keep=False) as place:
         names = {source.name: name for source, name in adoption.sources}
         progress(f"Copying the state of the query before batch {batch}")
-        copy_with_names(needed, names, Storage(workspace.config.storage), f"{place}/checkpoint")
+        copy_with_names(needed, names, storage, f"{place}/checkpoint")
         named = CheckpointFolder.open(f"{place}/checkpoint")
         flow = adoption.flow.declaration.name
         recorded = RecordedBatch(adoption.dataset, flow, label, batch, named, adoption.path, version - 1, version)
         try:
-            found = replay_in(workspace, graph, recorded, progress=progress).difference
+            replayed = replay_in(workspace, graph, recorded, progress=progress, look=compare_states)
         except PenstockError as failure:
             raise StateDoesNotFit(f"its batch {batch} cannot be run again: {failure.message}") from failure
+        except (PySparkException, Py4JError) as failure:
+            raise StateDoesNotFit(f"its state cannot be read: {first_line(failure)}") from failure
+    found = replayed.difference
     if not found.same:
         raise StateDoesNotFit(
             f"its batch {batch}, run again from its state, gives other rows than version {version} of the table has: "
             f"{found.only_left} that are not there, and not {found.only_right} that are"
         )
-    return StateProof(batch, version, found.equal)
+    return StateProof(batch, version, found.equal, state_rows)
 
 
-def _newest_with_rows(adoption: Adoption) -> tuple[int, int, CheckpointFolder]:
+def _newest_with_input(adoption: Adoption) -> tuple[int, int, CheckpointFolder]:
     """The batch to try, the version of the table that has its rows, and the files that it takes."""
     folder, table = adoption.folder, Storage(adoption.path)
-    known = {*repeatable_batches(folder), folder.in_flight}
+    known = set(repeatable_batches(folder))
+    kept = [each for _, each in operators(folder) if each is not None]
     commits = commits_of(table, adoption.version, adoption.query_id)
     for batch, version, content in islice(commits, _COMMITS_LOOKED_AT):
-        if version and batch in known and files_of(content)[0] and holds_files_of(table, content):
-            kept = [each for _, each in operators(folder) if each is not None]
-            if not any(next(missing_state_files(folder, each, batch), None) for each in kept):
-                needed = {name: folder.files[name] for name in files_before(folder, batch) if name in folder.files}
-                return batch, version, replace(folder, files=needed)
+        if (
+            version
+            and batch in known
+            and _has_read(folder, batch)
+            and holds_files_of(table, content)
+            and not any(next(missing_state_files(folder, each, batch), None) for each in kept)
+        ):
+            names = {*files_before(folder, batch), *files_after(folder, batch)}
+            return batch, version, replace(folder, files={name: folder.files[name] for name in names})
     raise StateDoesNotFit(
-        "nothing shows that the flow would go on with its state as the query does: of no batch both the rows in the "
-        "table and the state before it are still there"
+        "nothing shows that the flow would go on with its state as the query does: of no batch that has read something "
+        "both the rows in the table and the state before it are still there"
     )
+
+
+def _has_read(folder: CheckpointFolder, batch: int) -> bool:
+    """Whether a batch has other offsets than the one before; one without only closes windows."""
+    return batch == 0 or folder.planned_batch(batch).offsets != folder.planned_batch(batch - 1).offsets

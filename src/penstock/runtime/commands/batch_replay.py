@@ -7,7 +7,7 @@ may be at work on them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -100,11 +100,14 @@ def replay_in(
     progress: Progress,
     limit: int = 0,
     keep: bool = False,
+    look: Callable[[str], None] = lambda _: None,
 ) -> ReplayedBatch:
     """As `replay_batch`, of a pipeline whose queries are analysed already.
 
+    `look` is called with the checkpoint of the replay, in which the batch is finished, and which goes afterwards.
+
     Raises:
-        StateError, PenstockError: as `replay_batch`.
+        StateError, PenstockError: as `replay_batch`; whatever `look` raises.
     """
     flow = _flow(graph, batch)
     name = f"{batch.dataset.name}-batch-{batch.number}"
@@ -117,6 +120,7 @@ def replay_in(
         progress("Comparing the rows")
         hides = stored_protection(table_properties(batch.path)) is not None
         difference = replay.compare(0 if hides else limit)
+        look(replay.checkpoint)
     return ReplayedBatch(difference, f"{folder}/table" if keep else None, hides)
 
 

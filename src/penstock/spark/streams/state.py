@@ -17,6 +17,7 @@ from penstock.errors import ExternalError
 from penstock.graph.sql.names import quoted
 from penstock.spark.failures.causes import failure_messages
 from penstock.spark.failures.translate import translate_failure
+from penstock.spark.plans.row_difference import compare_rows
 
 _JOIN: Final = "symmetricHashJoin"
 _WITHOUT_TIMERS: Final = "NoTime"
@@ -71,6 +72,24 @@ def read_state(spark: SparkSession, checkpoint: str, operator: int, *, limit: in
         _table(part, spark.read.format("statestore").options(operatorId=operator, **options).load(checkpoint), limit)
         for part, options in _parts(spark, checkpoint, operator)
     )
+
+
+def compare_state(spark: SparkSession, left: str, right: str, operator: int) -> tuple[int, int]:
+    """Compares an operator's state in two checkpoints, as their newest finished batches left it.
+
+    Returns how many rows are in both, and how many in one of them only.
+
+    Raises:
+        PySparkException, Py4JJavaError: as `read_state`.
+    """
+    _ = spark.streams  # as in `read_state`
+    equal, different = 0, 0
+    for _part, options in _parts(spark, left, operator):
+        read = spark.read.format("statestore").options(operatorId=operator, **options)
+        found = compare_rows(read.load(left), read.load(right), limit=0)
+        equal += found.equal
+        different += found.only_left + found.only_right
+    return equal, different
 
 
 def _parts(spark: SparkSession, checkpoint: str, operator: int) -> Iterator[tuple[str, dict[str, str]]]:

@@ -54,8 +54,7 @@ def copy_state_after(folder: CheckpointFolder, batch: int, partitions: int, stor
     Raises:
         FileNotFoundError, ConfigError: as `copy_before`.
     """
-    logs = (f"offsets/{batch}", f"commits/{batch}")
-    copy_files(folder, (*logs, *_state(folder, batch + 1)), storage, uri)
+    copy_files(folder, files_after(folder, batch), storage, uri)
     note_partitions(Storage(uri), batch, partitions)
 
 
@@ -63,6 +62,12 @@ def files_before(folder: CheckpointFolder, batch: int) -> Iterator[str]:
     """Yields the files that `batch` takes to run again: of its plan, of what it reads, and of its state."""
     yield from _plan_and_sources(folder, batch)
     yield from _state(folder, batch)
+
+
+def files_after(folder: CheckpointFolder, batch: int) -> Iterator[str]:
+    """Yields the files of the state that `batch` has left, and of the logs that belong to it."""
+    yield from (f"offsets/{batch}", f"commits/{batch}")
+    yield from _state(folder, batch + 1)
 
 
 def _plan_and_sources(folder: CheckpointFolder, batch: int) -> Iterator[str]:

@@ -31,7 +31,7 @@ def adopt(
     """Take over a Delta table of a plain streaming query, and how far it has read. Uses Spark; stop the query first.
 
     The next run goes on with the next row: nothing is lost or doubled. Refused, with the reason, where that cannot be
-    exact. State goes along, once a batch that is run again from it has given the rows that the table has of it. The
+    exact. State goes along, once a batch that is run again has given the table's rows and left the query's state. The
     query's own checkpoint is not changed, and the table gets no row before the next run.
     """
     from penstock.storage import lock_for_command
@@ -67,8 +67,9 @@ def _show(planned: Adoption, proof: StateProof | None) -> None:
     for source, name in planned.sources:
         say(f"  {source} goes on as {name}: {source.reached}")
     if proof is not None:
-        rows = plural(proof.rows, "row")
-        say(f"  its state goes on: batch {proof.batch}, run again from it, gives the {rows} of version {proof.version}")
+        rows, left = plural(proof.rows, "row"), plural(proof.state_rows, "row")
+        say(f"  its state goes on: batch {proof.batch}, run again, gives the {rows} of version {proof.version}")
+        say(f"  and leaves the same {left} of state")
     for step in planned.steps:
         say(f"  the next run changes the table: {step}")
     say("  rows that could be missing or come twice: none")
