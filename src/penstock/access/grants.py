@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
+from penstock.access.sight import EVENT_LOG, Sight, TableEvents, everything
 from penstock.errors import StateError
 from penstock.graph.companions.late_rows import owner_of_late_rows
 from penstock.graph.companions.quarantine import owner_of
@@ -110,11 +112,13 @@ class Access:
         grants: those of the storage.
         roles: the users of each role; `*` is everyone.
         default_deny: whether a table that no grant has named is closed; else everyone reads it.
+        event_table: the table that the event log is published as.
     """
 
     grants: Grants
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     default_deny: bool = False
+    event_table: Identifier | None = None
 
     def principals(self, user: str | None) -> frozenset[str]:
         """Returns whose grants count for a user: the user's, and those of the user's roles.
@@ -126,16 +130,25 @@ class Access:
         return frozenset(held if user is None else {*held, user})
 
     def allows(self, user: str | None, table: Identifier) -> bool:
-        """Whether a user may read the rows of a table."""
-        readers = self.grants.readers(table)
-        if readers is None:
-            return not self.default_deny
-        return not readers.isdisjoint(self.principals(user))
+        """Whether a user may read the rows of a table, or the event log, which is `EVENT_LOG`."""
+        return self._allows(self.principals(user), table)
 
     def allows_role(self, role: str, table: Identifier) -> bool:
         """Whether who has this role, and those of everyone, may read the rows of a table."""
+        return self._allows(frozenset({role, *self.principals(None)}), table)
+
+    def sight(self, user: str | None) -> Sight:
+        """Returns what a user sees of the event log; of a log that is read again, ask again."""
+        return everything if self.allows(user, EVENT_LOG) else TableEvents(partial(self.allows, user))
+
+    def _allows(self, mine: frozenset[str], table: Identifier) -> bool:
+        if table == self.event_table and self._allows(mine, EVENT_LOG):
+            return True
         readers = self.grants.readers(table)
-        return not self.default_deny if readers is None else not readers.isdisjoint({role, *self.principals(None)})
+        if readers is None and table in (EVENT_LOG, self.event_table):
+            # it tells of all tables, so it is open to those to whom no grant has closed one
+            return not self.default_deny and not any(map(mine.isdisjoint, self.grants.by_securable.values()))
+        return not self.default_deny if readers is None else not readers.isdisjoint(mine)
 
     def check(self, user: str | None, tables: Iterable[Identifier]) -> None:
         """Raises StateError INSUFFICIENT_PERMISSIONS for the first table that a user may not read."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.access.grants import SELECT, Securable
+from penstock.access.sight import EVENT_LOG
 from penstock.errors import DefinitionError
 from penstock.graph.identifier import DefaultSchema, Identifier, split_name
 from penstock.graph.sql.cursor import Cursor
@@ -106,6 +107,8 @@ def _securable(cursor: Cursor, default_schema: str) -> Securable:
     name = cursor.name("the name of a table, schema or catalog")
     own = default_schema.catalog if isinstance(default_schema, DefaultSchema) else None
     parts = split_name(name)
+    if kind == "TABLE" and [part.casefold() for part in parts] == [EVENT_LOG.name]:
+        return Securable.of_table(EVENT_LOG)
     if kind == "CATALOG" and len(parts) == 1:
         return Securable(None if parts[0].casefold() == (own or "spark_catalog").casefold() else parts[0])
     if kind in {"SCHEMA", "DATABASE"} and len(parts) < 3:

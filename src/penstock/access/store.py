@@ -31,7 +31,7 @@ def access_of(storage_uri: str, settings: AccessSettings) -> Access:
         StateError: GRANTS_DAMAGED.
         ConfigError, ExternalError: the storage cannot be read.
     """
-    return Access(read_grants(storage_uri), settings.roles, settings.default_deny)
+    return Access(read_grants(storage_uri), settings.roles, settings.default_deny, settings.event_table)
 
 
 def read_grants(storage_uri: str) -> Grants:

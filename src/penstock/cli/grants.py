@@ -60,11 +60,12 @@ def _change(config: PipelineConfig, change: ChangeGrant) -> None:
 def _stored(config: PipelineConfig, on: Securable) -> Securable:
     """Returns the table that a GRANT names: of a misspelt name the wrong table would stay open."""
     from penstock.access.grants import Securable
+    from penstock.access.sight import EVENT_LOG
     from penstock.graph.identifier import Identifier
     from penstock.observe.log.followed_log import read_definitions
     from penstock.observe.stored.tables import find_table
 
-    if on.table is None:
+    if on.table is None or on == Securable.of_table(EVENT_LOG):
         return on
     name = str(Identifier(str(on.schema), on.table, on.catalog))
     found = find_table(config.storage, name, default_schema=config.schema, events=read_definitions(config.storage))

@@ -1,4 +1,4 @@
-"""What commands that show rows do first: check that the reader may see them, and record who is about to."""
+"""What commands that show rows or events do first: check what the reader may see, and record who sees rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from penstock.cli.screen.console import note
 from penstock.errors import StateError
 
 if TYPE_CHECKING:
+    from penstock.access.sight import Sight
     from penstock.config import PipelineConfig
     from penstock.events.log.audit import Actor
     from penstock.events.log.reads import ReadAudit
@@ -61,6 +62,22 @@ def read_check(config: PipelineConfig, command: str, request: Mapping[str, Any])
             raise
 
     return check
+
+
+def event_sight(config: PipelineConfig) -> Sight:
+    """Returns what the account of this process sees of the event log; says on stderr when that is not all.
+
+    Raises:
+        StateError: GRANTS_DAMAGED.
+    """
+    from penstock.access.sight import everything
+    from penstock.access.store import access_of
+    from penstock.events.log.audit import account
+
+    sight = access_of(config.storage, config.access).sight(account())
+    if sight is not everything:
+        note("Without the tables that you may not read; a grant on event_log shows them (see SHOW GRANTS).")
+    return sight
 
 
 def record_served_read(

@@ -157,7 +157,7 @@ def _build(
         catalogs=catalog_settings(settings["catalogs"], of_sections, folder) if "catalogs" in settings else (),
         audit=audit_settings(_values(values.get("audit", {}))),
         serve=serve_settings(sections.get("serve", {}), folder),
-        access=access_settings(_values(values.get("roles", {})), _values(values.get("access", {}))),
+        access=access_settings(_values(values.get("roles", {})), _values(values.get("access", {})), _event_log(values)),
         event_log=_event_log(values),
         event_log_retention=_retention(values),
         references={**_references(spark_conf, referred), **of_sections},

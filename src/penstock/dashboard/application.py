@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from functools import partial
+from html import escape
 from importlib import resources
 from typing import Any
 
@@ -34,6 +35,8 @@ from penstock.dashboard.serving.access import Access
 from penstock.dashboard.serving.connections import Limits
 from penstock.dashboard.serving.security import Guard
 from penstock.dashboard.site import Site, missing_page
+from penstock.dashboard.sites import Sites
+from penstock.errors import PenstockError
 from penstock.observe.drawing.svg import stylesheet
 
 _LIVE_SECONDS = 0.4
@@ -53,33 +56,34 @@ def create_application(
     """
     login = "none" if access.token is None else "token"
     site = Site(log, pipeline, actions=access.actions, login=login, user_of=access.user_of)
-    live = _Live(log, streams)
+    sites = Sites(site)
+    live = _Live(sites, streams)
     acting: list[BaseRoute] = []
     if access.run_command is not None:
         actions = Actions(log.storage, access.run_command)
-        acting.append(Route("/actions/{action}", partial(act, site, actions), methods=["POST"]))
+        acting.append(Route("/actions/{action}", partial(act, sites, actions), methods=["POST"]))
     routes = [
         *acting,
-        Route("/", site.shows(overview)),
-        Route("/datasets/{name:path}", site.shows(dataset)),
-        Route("/flows/{name:path}", site.shows(flow)),
-        Route("/problems", site.shows(problems)),
-        Route("/updates", site.shows(updates)),
-        Route("/updates/{id:path}", site.shows(update)),
-        Route("/compare", site.shows(compare)),
-        Route("/events", site.shows(events)),
-        Route("/events.csv", partial(figures.events_csv, site)),
-        Route("/series", partial(figures.series, site)),
-        Route("/series.csv", partial(figures.series_csv, site)),
-        Route("/checks", site.shows(stored.checks)),
+        Route("/", sites.shows(overview)),
+        Route("/datasets/{name:path}", sites.shows(dataset)),
+        Route("/flows/{name:path}", sites.shows(flow)),
+        Route("/problems", sites.shows(problems)),
+        Route("/updates", sites.shows(updates)),
+        Route("/updates/{id:path}", sites.shows(update)),
+        Route("/compare", sites.shows(compare)),
+        Route("/events", sites.shows(events)),
+        Route("/events.csv", sites.answers(figures.events_csv)),
+        Route("/series", sites.answers(figures.series)),
+        Route("/series.csv", sites.answers(figures.series_csv)),
+        Route("/checks", sites.shows(stored.checks)),
         Route("/checks/findings", partial(stored.findings, site)),
-        Route("/cost", CostPage(site).answer),
+        Route("/cost", sites.answers(CostPage().answer)),
         Route("/stored/{kind}/{name:path}", partial(stored.stored, site)),
         Route("/live", live.stream),
         Route("/static/lineage.css", _lineage_stylesheet),
         Mount("/static", _Static(directory=str(resources.files("penstock.dashboard") / "static"))),
     ]
-    handlers: Any = {HTTPException: partial(_refused, site), Exception: _failed}
+    handlers: Any = {HTTPException: partial(_refused, sites), PenstockError: _unreadable, Exception: _failed}
     return Guard(Starlette(routes=routes, exception_handlers=handlers), access)
 
 
@@ -90,22 +94,23 @@ class _Live:
     stays as much, and the newest state is never more than a few seconds away.
     """
 
-    def __init__(self, log: LiveLog, most_viewers: int) -> None:
-        self._log = log
+    def __init__(self, sites: Sites, most_viewers: int) -> None:
+        self._sites = sites
         self._most_viewers = most_viewers
         self._viewers = 0
 
     async def stream(self, request: Request) -> Response:
         if self._viewers >= self._most_viewers:
             return Response("Too many pages are open.\n", 503, media_type="text/plain")  # the page tries again
-        return EventSourceResponse(self._versions(), ping=15, headers={"Cache-Control": "no-store"})
+        log = (await run_in_threadpool(self._sites.of, request)).log
+        return EventSourceResponse(self._versions(log), ping=15, headers={"Cache-Control": "no-store"})
 
-    async def _versions(self) -> AsyncIterator[ServerSentEvent]:
+    async def _versions(self, log: LiveLog) -> AsyncIterator[ServerSentEvent]:
         sent = None
         self._viewers += 1
         try:
-            while not self._log.closed:
-                snapshot = await run_in_threadpool(self._log.snapshot)
+            while not self._sites.whole.log.closed:
+                snapshot = await run_in_threadpool(log.snapshot)
                 if snapshot.version != sent:
                     sent = snapshot.version
                     yield ServerSentEvent(data=sent, event="version", retry=1000)
@@ -127,11 +132,19 @@ def _lineage_stylesheet(request: Request) -> Response:
     return Response(stylesheet(), media_type="text/css", headers={"Cache-Control": "no-cache"})
 
 
-def _refused(site: Site, request: Request, error: HTTPException) -> Response:
+def _refused(sites: Sites, request: Request, error: HTTPException) -> Response:
     if error.status_code != 404:
         return Response(f"{error.detail}\n", error.status_code, media_type="text/plain")
+    site = sites.of(request)
     page = missing_page("There is no such page", "The address may be mistyped.", command="penstock ui")
     return site.answer(page, site.log.snapshot())
+
+
+def _unreadable(request: Request, error: PenstockError) -> Response:
+    """Who may see what cannot be read: then nobody sees anything."""
+    return HTMLResponse(
+        f"<!doctype html><title>Penstock</title><p>{escape(error.message)} {escape(error.fix or '')}</p>", 503
+    )
 
 
 def _failed(request: Request, error: Exception) -> Response:

@@ -9,6 +9,7 @@ from typing import Any
 
 from penstock.config.sections.access import AccessSettings
 from penstock.events.log.reads import ReadAudit
+from penstock.graph.identifier import Identifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class KnownPipeline:
             "audit": None if self.audit is None else asdict(self.audit),
             "roles": {role: sorted(users) for role, users in self.access.roles.items()},
             "default_deny": self.access.default_deny,
+            "event_table": None if self.access.event_table is None else str(self.access.event_table),
         }
 
     @classmethod
@@ -42,9 +44,10 @@ class KnownPipeline:
         """Reads what `to_json` returned."""
         prices, audit = document["prices"], document["audit"]
         roles = {role: frozenset(users) for role, users in document["roles"].items()}
+        events = document["event_table"]
         return cls(
             document["settings"],
             Path(prices) if prices else None,
             ReadAudit(**audit) if audit else None,
-            AccessSettings(roles, document["default_deny"]),
+            AccessSettings(roles, document["default_deny"], Identifier.recorded(events) if events else None),
         )

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from penstock.access.grants import Access
 from penstock.access.store import access_of
 from penstock.dashboard.known_pipeline import KnownPipeline
 from penstock.dashboard.log.live_log import LiveLog, Snapshot
@@ -52,6 +53,7 @@ class Site:
         stored: the rows of its tables, read beside this process.
         actions: whether the pages offer what changes something.
         pipeline: what is known of it besides the storage.
+        narrowed: whether it is without the tables that its viewers may not read; pages say so.
     """
 
     def __init__(
@@ -62,9 +64,12 @@ class Site:
         actions: bool = False,
         login: str = "none",
         user_of: Callable[[Headers], str | None] = lambda _: None,
+        stored: StoredTables | None = None,
+        narrowed: bool = False,
     ) -> None:
         self.log = log
-        self.stored = StoredTables(log.storage)
+        self.stored = stored or StoredTables(log.storage)
+        self.narrowed = narrowed
         self.actions = actions
         self.pipeline = pipeline
         self._login = login
@@ -73,11 +78,32 @@ class Site:
         self._version = ""
         self._pages: dict[tuple[str, str], tuple[bytes, int]] = {}
 
+    def narrowed_to(self, log: LiveLog) -> Site:
+        """Returns the same dashboard over what other viewers see of the log."""
+        return Site(
+            log,
+            self.pipeline,
+            actions=self.actions,
+            login=self._login,
+            user_of=self._user_of,
+            stored=self.stored,
+            narrowed=True,
+        )
+
     def viewer(self, request: Request) -> Actor:
         """Returns who asks, as far as it is known, and from where."""
         return Actor(
             self._user_of(request.headers), "dashboard", None if request.client is None else request.client.host
         )
+
+    def access(self) -> Access:
+        """Returns who may read what, as of now.
+
+        Raises:
+            StateError: GRANTS_DAMAGED.
+            ConfigError, ExternalError: the storage cannot be read.
+        """
+        return access_of(self.log.storage, self.pipeline.access)
 
     def check(self, request: Request, table: Identifier) -> None:
         """Raises unless the viewer may read a table's rows; a refusal is recorded.
@@ -86,7 +112,7 @@ class Site:
             StateError: INSUFFICIENT_PERMISSIONS, GRANTS_DAMAGED.
             ConfigError, ExternalError: the storage cannot be read.
         """
-        access = access_of(self.log.storage, self.pipeline.access)
+        access = self.access()
         try:
             access.check(self.viewer(request).user, [table])
         except StateError as refused:
@@ -103,27 +129,23 @@ class Site:
             return None
         return self.pipeline.audit.record(tables, rows, {**details, "login": self._login}, by=self.viewer(request))
 
-    def shows(self, make: PageMaker) -> Callable[[Request], Response]:
-        """Returns the endpoint of a page, made and compressed once for each state of the log, however many ask for it.
+    def shared(self, make: PageMaker, request: Request) -> Response:
+        """Returns a page, made and compressed once for each state of the log, however many ask for it.
 
         Only pages are compressed. They hold no token; of an answer that does, the length could reveal it (BREACH).
         """
-
-        def answer(request: Request) -> Response:
-            snapshot = self.log.snapshot()
-            key = request.url.path, request.url.query
-            with self._rendering:
-                if snapshot.version != self._version:
-                    self._version = snapshot.version
-                    self._pages.clear()
-                if key not in self._pages:
-                    self._keep(key, *self.render(make(self, snapshot, request), snapshot))
-                packed, status = self._pages[key]
-            if "gzip" not in request.headers.get("accept-encoding", ""):
-                return HTMLResponse(gzip.decompress(packed), status, _VARYING)
-            return HTMLResponse(packed, status, {**_VARYING, "Content-Encoding": "gzip"})
-
-        return answer
+        snapshot = self.log.snapshot()
+        key = request.url.path, request.url.query
+        with self._rendering:
+            if snapshot.version != self._version:
+                self._version = snapshot.version
+                self._pages.clear()
+            if key not in self._pages:
+                self._keep(key, *self.render(make(self, snapshot, request), snapshot))
+            packed, status = self._pages[key]
+        if "gzip" not in request.headers.get("accept-encoding", ""):
+            return HTMLResponse(gzip.decompress(packed), status, _VARYING)
+        return HTMLResponse(packed, status, {**_VARYING, "Content-Encoding": "gzip"})
 
     def answer(self, page: Page, snapshot: Snapshot) -> Response:
         """Returns the response of a page that is not shared."""
@@ -146,6 +168,7 @@ class Site:
             running=update is not None and not update.state.terminal,
             pace=2000 if len(snapshot.status.datasets) >= _MANY else 0,
             actions=self.actions,
+            narrowed=self.narrowed,
             here=page.here,
             **page.context,
         )

@@ -16,6 +16,7 @@ from tests.recorded.years import Recorder
 from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.access.sight import TableEvents, everything
 from penstock.errors import DefinitionError
 from penstock.events import EventLog, EventType, LateRows, Level, UpdateState, batch_progress_of, builders, read_events
 from penstock.events.dlt_columns import pipeline_id
@@ -192,3 +193,33 @@ def test_a_run_publishes_its_log_and_queries_read_it(project: PipelineProject, s
     assert told == [], "the table is nobody's dataset, and is not told to be left over"
     project.settings["event_log"] = "{name: orders}"
     assert [error.condition for error in project.validate().errors] == ["EVENT_LOG_NAME_TAKEN"]
+
+
+def test_the_view_has_the_events_of_tables_that_the_reader_may_read(
+    project: PipelineProject, spark: SparkSession
+) -> None:
+    recorded_orders(project.config.storage)
+    asked: list[str] = []
+
+    def rows(statement: str, *, closed: str | None = None) -> list[tuple[Any, ...]]:
+        def sight() -> Any:
+            asked.append(statement)
+            return everything if closed is None else TableEvents(lambda table: table.name != closed)
+
+        return run_sql(project.config, statement, spark=spark, sight=sight)[1]
+
+    columns = "id, sequence, origin, timestamp, message, level, error, details, event_type"
+    all_events = rows(f"SELECT {columns} FROM event_log ORDER BY sequence")
+    seen = rows(f"SELECT {columns} FROM event_log('any') ORDER BY sequence", closed="hourly_revenue")
+    about = {row[2]["dataset_name"] for row in seen}
+    assert about == {row[2]["dataset_name"] for row in all_events} - {"shop.hourly_revenue"}
+    unchanged = [row for row in all_events if row[2]["dataset_name"] not in {None, "shop.hourly_revenue"}]
+    reports = {"shop.revenue_report"}  # whose definition says what it reads of the closed table
+    assert [row for row in unchanged if row[2]["dataset_name"] not in reports] == [
+        row for row in seen if row[2]["dataset_name"] not in {None, *reports}
+    ]
+    assert "-12.5" in str(all_events)
+    assert "-12.5" not in str(seen)
+    assert not rows("SELECT id FROM event_log WHERE error IS NOT NULL", closed="hourly_revenue")
+    rows("SELECT 1 AS one", closed="hourly_revenue")
+    assert "SELECT 1 AS one" not in asked, "the grants are read for the event log only"

@@ -11,6 +11,7 @@ import pytest
 from tests.recorded.build import recorded_orders
 from typer.testing import CliRunner
 
+from penstock.access.sight import everything
 from penstock.cli.commands.watching.events import LevelName, _Filter, _follow
 from penstock.cli.main import app
 
@@ -77,7 +78,7 @@ def test_commands_read_what_they_can(tmp_path: Path, change: Callable[[Path], No
 def test_following_goes_on_with_the_log_that_comes_after_one_that_is_gone(tmp_path: Path) -> None:
     storage = tmp_path / "storage"
     recorded_orders(str(storage))
-    following = _follow(str(storage), _Filter(LevelName.METRICS, None), 1)
+    following = _follow(str(storage), _Filter(LevelName.METRICS, None, everything), 1)
     assert next(following).message
     shutil.rmtree(storage)
     recorded_orders(str(storage), finished=False)

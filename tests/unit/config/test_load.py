@@ -47,7 +47,7 @@ def test_defaults(project: Project) -> None:
             "token": None,
         },
         "audit": {"reads": True, "required": False},
-        "access": {"roles": {}, "default_deny": False},
+        "access": {"roles": {}, "default_deny": False, "event_table": None},
         "serve": {
             "address": "127.0.0.1",
             "port": 10_000,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from statistics import median
@@ -113,13 +113,13 @@ class Measured:
         return median(lengths) if lengths else 0.0
 
 
-def measure(storage_uri: str, *, name: str) -> Measured:
-    """Reads what is known of the pipeline `name` from its event log.
+def measure(storage_uri: str, *, name: str, sight: Callable[[Event], Event | None] = lambda event: event) -> Measured:
+    """Reads what is known of the pipeline `name` from its event log, of each event what `sight` returns.
 
     Raises:
         ConfigError: COST_NOT_MEASURED, with what is missing; STORAGE_NOT_READABLE, STORAGE_SCHEME_UNSUPPORTED.
     """
-    found = measured_of(FollowedLog(storage_uri, CostProjection).look(), name=name)
+    found = measured_of(FollowedLog(storage_uri, CostProjection, sight).look(), name=name)
     return with_stored_partitions(found, storage_uri)
 
 

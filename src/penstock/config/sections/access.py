@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from penstock.config.shapes import Key, MapOf, Section, Text, TextList, matching
+from penstock.graph.identifier import Identifier
 
 _DENY: Final = "deny"
 _default = matching(f"allow|{_DENY}", f"allow or {_DENY}", _DENY)
@@ -14,10 +15,14 @@ _default = matching(f"allow|{_DENY}", f"allow or {_DENY}", _DENY)
 
 @dataclass(frozen=True, slots=True)
 class AccessSettings:
-    """Who has which role, and whether a table that no grant has named is closed; `*` in a role is everyone."""
+    """Who has which role, and whether a table that no grant has named is closed; `*` in a role is everyone.
+
+    `event_table` is the table that the event log is published as.
+    """
 
     roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     default_deny: bool = False
+    event_table: Identifier | None = None
 
 
 ROLES: Final = MapOf(TextList())
@@ -35,6 +40,9 @@ DEFAULT_ACCESS: Final = Section(
 )
 
 
-def access_settings(roles: Mapping[str, list[str]], values: Mapping[str, Any]) -> AccessSettings:
+def access_settings(
+    roles: Mapping[str, list[str]], values: Mapping[str, Any], event_table: Identifier | None
+) -> AccessSettings:
     """Returns the settings of the values of a file's sections `roles` and `access`."""
-    return AccessSettings({role: frozenset(users) for role, users in roles.items()}, values.get("default") == _DENY)
+    members = {role: frozenset(users) for role, users in roles.items()}
+    return AccessSettings(members, values.get("default") == _DENY, event_table)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from penstock.access.sight import Sight, everything
 from penstock.dashboard.log.partial_snapshot import PartialSnapshot, is_long
 from penstock.dashboard.log.projections import Projections
 from penstock.errors import PenstockError
@@ -58,12 +59,14 @@ class LiveLog:
         ConfigError: the storage's URI has a scheme that this installation cannot read.
     """
 
-    def __init__(self, storage_uri: str) -> None:
+    def __init__(self, storage_uri: str, begin_sight: Callable[[], Sight] = lambda: everything) -> None:
+        """`begin_sight` returns what is shown of a log that is read from its beginning."""
+        self._begin_sight = begin_sight
         self.lock = threading.RLock()
         self.closed = False
         self._reader = EventReader(storage_uri)
         self.storage = self._reader.storage.uri
-        self._whole = Projections()
+        self._whole = Projections(sight=begin_sight())
         self._partial: PartialSnapshot | None = None
         self._generation = -1
         self._epoch = time.time_ns() // 1_000_000  # none of a dashboard before this one, whose pages may still be open
@@ -178,14 +181,15 @@ class LiveLog:
         return changed or was_behind
 
     def _begin(self) -> None:
-        self._whole, self._generation, self._partial = Projections(), self._reader.generation, None
+        self._whole = Projections(sight=self._begin_sight())
+        self._generation, self._partial = self._reader.generation, None
         self._epoch += 1
         if is_long(self._reader.storage):
             self._look_ahead()
 
     def _look_ahead(self) -> None:
         """Shows what the totals and the newest events have while a long log is read."""
-        self._partial = PartialSnapshot(self._reader.storage)
+        self._partial = PartialSnapshot(self._reader.storage, self._begin_sight())
         self._behind = True
         self._epoch += 1
 

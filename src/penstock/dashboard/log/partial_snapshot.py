@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
+from penstock.access.sight import Sight, everything
 from penstock.dashboard.log.projections import Projections
 from penstock.events import Event, EventReader
 from penstock.events.log.reader import newest_update_events
@@ -29,8 +30,8 @@ class PartialSnapshot:
         sums: whether states and sums are those of all events.
     """
 
-    def __init__(self, storage: Storage) -> None:
-        self.projections = Projections()
+    def __init__(self, storage: Storage, sight: Sight = everything) -> None:
+        self.projections = Projections(sight=sight)
         segments = list_segments(storage)
         totals = read_totals(storage, segments)
         left = LONG_LOG if totals is None else sum(each.size - offset for each, offset in totals.uncovered(segments))

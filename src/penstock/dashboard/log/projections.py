@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from penstock.access.sight import Sight, everything
 from penstock.dashboard.log.event_window import EventWindow
 from penstock.events import Event
 from penstock.events.flows.facts import FlowFact, FlowFacts
@@ -38,10 +39,15 @@ class Projections:
     updates: UpdateFlowsProjection = field(default_factory=UpdateFlowsProjection)
     window: EventWindow = field(default_factory=EventWindow)
     damaged: int = 0
+    sight: Sight = everything
     _facts: FlowFacts = field(default_factory=FlowFacts)
 
     def apply(self, event: Event) -> None:
-        """Takes one event into every projection; one that a projection cannot read is counted, never raised."""
+        """Takes what is seen of an event into every projection; one that one cannot read is counted, never raised."""
+        seen = self.sight(event)
+        if seen is None:
+            return
+        event = seen
         self.window.add(event)
         takers: tuple[Callable[[Event, FlowFact | None], None], ...] = (
             self.status.take,

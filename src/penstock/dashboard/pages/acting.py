@@ -12,17 +12,19 @@ from starlette.responses import RedirectResponse, Response
 from penstock.dashboard.actions import Actions
 from penstock.dashboard.rendering import dataset_path
 from penstock.dashboard.serving.security import LONGEST_BODY
-from penstock.dashboard.site import Site, missing_page
+from penstock.dashboard.site import missing_page
+from penstock.dashboard.sites import Sites
 from penstock.errors import PenstockError
 
 
-async def act(site: Site, actions: Actions, request: Request) -> Response:
+async def act(sites: Sites, actions: Actions, request: Request) -> Response:
     """Does one thing and leads back to the page it was requested from; 409 with the reason when it is not possible."""
     form = await _form(request)
-    return await run_in_threadpool(_act, site, actions, request, form)
+    return await run_in_threadpool(_act, sites, actions, request, form)
 
 
-def _act(site: Site, actions: Actions, request: Request, form: dict[str, list[str]]) -> Response:
+def _act(sites: Sites, actions: Actions, request: Request, form: dict[str, list[str]]) -> Response:
+    site = sites.of(request)
     snapshot = site.log.snapshot()
     update, by = snapshot.status.update, site.viewer(request)
     pipeline = update.pipeline if update else ""

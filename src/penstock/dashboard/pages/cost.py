@@ -29,27 +29,26 @@ class CostPage:
     What it needs is imported then: the other pages start sooner without.
     """
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
+    def __init__(self) -> None:
         self._simulating = threading.Lock()
-        self._answers: dict[tuple[str, str], tuple[float, Mapping[str, Any]]] = {}
+        self._answers: dict[tuple[Site, str, str], tuple[float, Mapping[str, Any]]] = {}
 
-    def answer(self, request: Request) -> Response:
+    def answer(self, site: Site, request: Request) -> Response:
         """Answers `/cost?price=&goal=`; it may take seconds."""
         given = tuple(request.query_params.get(name, "").strip()[:_LONGEST_TEXT] for name in ("price", "goal"))
         price, goal = given
-        snapshot = self._site.log.snapshot()
+        snapshot = site.log.snapshot()
         with self._simulating:
-            at, context = self._answers.get((price, goal), (-_GOOD_SECONDS, {}))
+            at, context = self._answers.get((site, price, goal), (-_GOOD_SECONDS, {}))
             if time.monotonic() - at >= _GOOD_SECONDS:
                 if len(self._answers) >= _MOST:
                     self._answers.clear()
-                context = self._made(snapshot, price, goal)
+                context = self._made(site, snapshot, price, goal)
                 if snapshot.sums:  # else more of a long log is still to be read
-                    self._answers[price, goal] = time.monotonic(), context
-        return self._site.answer(Page("cost.html", "cost", context={**context, "price": price, "goal": goal}), snapshot)
+                    self._answers[site, price, goal] = time.monotonic(), context
+        return site.answer(Page("cost.html", "cost", context={**context, "price": price, "goal": goal}), snapshot)
 
-    def _made(self, snapshot: Snapshot, price: str, goal: str) -> Mapping[str, Any]:
+    def _made(self, site: Site, snapshot: Snapshot, price: str, goal: str) -> Mapping[str, Any]:
         from penstock.care.cost.estimate import WhatIf, estimate
         from penstock.care.cost.prices import Prices, parse_money, read_prices
         from penstock.care.cost.schedules import schedules
@@ -60,23 +59,23 @@ class CostPage:
         if context["nothing_ran"]:
             return context
         try:
-            file = self._site.pipeline.prices
+            file = site.pipeline.prices
             prices = Prices() if file is None else read_prices(file, file.name)
             if price:
                 prices = prices.with_hour(parse_money("price", price))
             what_if = WhatIf(goal=parse_interval(goal) if goal else None)
-            found = estimate(self._measured(name), prices, schedules(), name=name, what_if=what_if)
+            found = estimate(self._measured(site, name), prices, schedules(), name=name, what_if=what_if)
         except PenstockError as error:
             return {**context, "error": {"condition": error.condition, "message": error.message, "fix": error.fix}}
         return {**context, "found": _shown(found)}
 
-    def _measured(self, name: str) -> Measured:
+    def _measured(self, site: Site, name: str) -> Measured:
         from penstock.care.cost.measures import measured, with_stored_partitions
 
-        with self._site.log.lock:
-            projections = self._site.log.projections
+        with site.log.lock:
+            projections = site.log.projections
             found = measured(projections.activity.flows(), projections.flows.declared(), name=name)
-        return with_stored_partitions(found, self._site.log.storage)
+        return with_stored_partitions(found, site.log.storage)
 
 
 def _shown(found: Estimate) -> dict[str, Any]:

@@ -30,8 +30,12 @@ class FollowedLog(Generic[P]):
     `LineageProjection` and `Definitions` need.
     """
 
-    def __init__(self, storage_uri: str, begin: Callable[[], P]) -> None:
+    def __init__(
+        self, storage_uri: str, begin: Callable[[], P], sight: Callable[[Event], Event | None] = lambda event: event
+    ) -> None:
+        """`sight` returns what is to be taken of an event, None for nothing."""
         self._reader = read_from_totals(storage_uri)
+        self._sight = sight
         self._begin = begin
         self._projection = begin()
 
@@ -45,7 +49,7 @@ class FollowedLog(Generic[P]):
         while chunk := self._reader.poll(limit=_CHUNK):
             if self._reader.generation != generation:
                 generation, self._projection = self._reader.generation, self._begin()
-            for event in chunk:
+            for event in filter(None, map(self._sight, chunk)):
                 self._projection.apply(event)
         return self._projection
 

@@ -12,9 +12,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from penstock.access.sight import Sight, everything
 from penstock.config import PipelineConfig
 from penstock.errors import DefinitionError, StateError
-from penstock.events.codec import LINE_COLUMNS
+from penstock.events import read_events
+from penstock.events.codec import LINE_COLUMNS, encode
 from penstock.events.dlt_columns import sql_columns
 from penstock.events.log.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
@@ -87,6 +89,7 @@ def run_sql(
     functions: Mapping[str, Function] | None = None,
     elsewhere: Callable[[], Mapping[Identifier, str]] = dict,
     found: Callable[[Identifier], None] = lambda _: None,
+    sight: Callable[[], Sight] = lambda: everything,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs one query and returns its column names and all of its rows.
 
@@ -94,7 +97,8 @@ def run_sql(
     declaration, then against Spark's catalog; `event_log` is the
     pipeline's event log, and so is the function of that name, whose argument says on Databricks which
     one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
-    row filter or masks is read through its enforcing view. `found` is called with each table before it is read.
+    row filter or masks is read through its enforcing view. `found` is called with each table before it is read. `sight`
+    returns what of the event log is seen; it is called when the statement names it.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
@@ -103,7 +107,8 @@ def run_sql(
     """
     say = progress or (lambda _: None)
     with watched_workspace(config, say, spark=spark) as workspace:
-        events = _events(workspace)
+        seen = sight() if re.search(rf"\b{_EVENT_LOG}\b", statement, re.IGNORECASE) else everything
+        events = _events(workspace) if seen is everything else _seen_events(workspace, seen)
         events.createOrReplaceTempView(_EVENT_LOG)
         reads = Evaluation(
             workspace.spark,
@@ -147,6 +152,13 @@ def _events(workspace: Workspace) -> DataFrame:
         segments = workspace.layout.events  # which Spark lists faster than many files
     lines = spark.read.schema(LINE_COLUMNS).option("pathGlobFilter", "*.jsonl").json(segments)
     return lines.where("id IS NOT NULL").selectExpr(*sql_columns())  # a line torn by a crash parses to a row of nulls
+
+
+def _seen_events(workspace: Workspace, sight: Sight) -> DataFrame:
+    """As `_events`, of which Python reads each line."""
+    lines = [(encode(event),) for event in filter(None, map(sight, read_events(workspace.layout.uri)))]
+    frame = workspace.spark.createDataFrame(lines, "line STRING")
+    return frame.selectExpr(f"from_json(line, '{LINE_COLUMNS}') AS event").select("event.*").selectExpr(*sql_columns())
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import typer
 
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, print_json, progress_lines, say
 from penstock.cli.screen.differences import different_rows, print_different_rows
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
@@ -52,6 +52,8 @@ def replay(
 
     config = open_project(directory, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
     recorded = plan_replay(open_inventory(config), table, batch, flow=flow, default_schema=config.schema)
+    request = {"batch": batch, "limit": limit}
+    read_check(config, "replay", request)(recorded.dataset)
     data = config.directory
     if code is not None:
         other = open_project(code, environment=environment, pipeline=pipeline, storage=config.storage, set_=set_)
@@ -63,7 +65,7 @@ def replay(
         done = replay_batch(config, recorded, progress=progress_lines(), limit=limit, keep=keep, data=data)
     if done.difference.rows and not done.hides_rows:
         shown = sum(row.times for row in done.difference.rows)
-        record_read(config, "replay", [recorded.dataset], shown, {"batch": batch, "limit": limit})
+        record_read(config, "replay", [recorded.dataset], shown, request)
     if as_json:
         print_json(_to_json(recorded, done))
     else:

@@ -10,7 +10,7 @@ import typer
 from penstock.cli.commands.checkpoints.replay_batch import IntoTable
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, plural, print_json, print_table, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -49,6 +49,8 @@ def state(
         operator=operator,
         default_schema=config.schema,
     )
+    request = {"flow": found.checkpoint.flow, "limit": limit}
+    read_check(config, "state", request)(found.checkpoint.dataset)
     enter(config)
     from penstock.runtime.commands.state_tables import read_state_tables
 
@@ -65,7 +67,7 @@ def state(
             progress=progress_lines(),
         )
     shown = sum(len(part.rows) for parts in tables.values() for part in parts)
-    record_read(config, "state", [found.checkpoint.dataset], shown, {"flow": found.checkpoint.flow, "limit": limit})
+    record_read(config, "state", [found.checkpoint.dataset], shown, request)
     if as_json:
         print_json(_to_json(found, tables))
     else:

@@ -9,6 +9,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import note, print_json, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError
@@ -64,12 +65,14 @@ def graph(
 
 
 def _recorded(config: PipelineConfig) -> Lineage | None:
-    """Returns the lineage of the event log, or None before the first run."""
+    """Returns what the reader sees of the event log's lineage, or None before the first run."""
+    from penstock.access.sight import everything
     from penstock.observe.lineage import LineageWithStatus
     from penstock.observe.log.followed_log import FollowedLog
 
-    lineage = FollowedLog(config.storage, LineageWithStatus).look().lineage()
-    return lineage if lineage.nodes else None
+    sight = event_sight(config)
+    lineage = FollowedLog(config.storage, LineageWithStatus, sight).look().lineage()
+    return lineage if lineage.nodes or sight is not everything else None
 
 
 def _analysed(config: PipelineConfig) -> Lineage:

@@ -8,7 +8,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def show(
     from penstock.observe.stored.tables import read_table
 
     found = find_late_rows(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
+    read_check(config, "late show", {"limit": limit})(found.identifier)
     content = read_table(found, limit=limit, sort=TIME, descending=True)
     record_read(config, "late show", [found.identifier], len(content.rows), {"limit": limit})
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import record_read
+from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -92,6 +92,8 @@ def show(
     if timestamp is not None and timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=UTC)
     found = find_table(config.storage, table, default_schema=config.schema, events=read_definitions(config.storage))
+    request = {"version": version, "timestamp": timestamp, "sort": sort, "limit": limit}
+    read_check(config, "show", request)(found.identifier)
     try:
         content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
     except StateError as refused:
@@ -106,7 +108,6 @@ def show(
             sort=sort,
             descending=descending,
         )
-    request = {"version": version, "timestamp": timestamp, "sort": sort, "limit": limit}
     record_read(config, "show", [found.identifier], len(content.rows), request)
     seen = "as its readers see it" if content.version is None else f"version {content.version}"
     print_rows(content.columns, content.rows, as_json=as_json, title=f"{found.identifier}, {seen}")

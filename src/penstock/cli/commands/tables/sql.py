@@ -10,7 +10,7 @@ import typer
 from penstock.cli.grants import about_grants
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
-from penstock.cli.recorded_reads import read_check, record_read
+from penstock.cli.recorded_reads import event_sight, read_check, record_read
 from penstock.cli.screen.console import note, plural, progress_lines
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
@@ -71,7 +71,7 @@ def _by_spark(
     from penstock.observe.stored.tables import external_tables
     from penstock.runtime.commands.query import run_sql
 
-    files = FileState(config)
+    files = FileState(config, found)
     progress_lines()("Starting Spark …")
     with only_results_on_stdout():
         return run_sql(
@@ -81,6 +81,7 @@ def _by_spark(
             functions={CLOUD_FILES_STATE: files.function()},
             elsewhere=lambda: external_tables(config.storage),
             found=found,
+            sight=lambda: event_sight(config),
         )
 
 

@@ -9,6 +9,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import note, print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _measured(config: PipelineConfig, what_if: WhatIf) -> Measured:
     from penstock.errors import ConfigError
 
     try:
-        return measure(config.storage, name=config.name)
+        return measure(config.storage, name=config.name, sight=event_sight(config))
     except ConfigError as error:
         if what_if.run_time is None or error.condition != "COST_NOT_MEASURED":
             raise

@@ -12,9 +12,11 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import clean, note, say, stdout
 
 if TYPE_CHECKING:
+    from penstock.access.sight import Sight
     from penstock.events.types import Event
 
 POLL_SECONDS = 0.25
@@ -57,7 +59,7 @@ def events(
     from penstock.graph.identifier import Identifier
 
     wanted = str(Identifier.parse(dataset, default_schema=config.schema)) if dataset else None
-    chosen = _Filter(level, wanted)
+    chosen = _Filter(level, wanted, event_sight(config))
     printed = False
     try:
         for event in _follow(config.storage, chosen, count) if follow else _newest(config.storage, chosen, count):
@@ -70,18 +72,25 @@ def events(
 
 
 class _Filter:
-    """Which events are printed."""
+    """Which events are printed, as the reader sees them."""
 
-    def __init__(self, level: LevelName, dataset: str | None) -> None:
+    def __init__(self, level: LevelName, dataset: str | None, sight: Sight) -> None:
         self._rank = _ORDER.index(level.name)
         self._dataset = dataset.casefold() if dataset else None
+        self._sight = sight
 
     @property
     def takes_all(self) -> bool:
         """Whether nothing is left out."""
-        return self._rank == 0 and self._dataset is None
+        from penstock.access.sight import everything
 
-    def __call__(self, event: Event) -> bool:
+        return self._rank == 0 and self._dataset is None and self._sight is everything
+
+    def of(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yields what is printed of `events`; the sight needs all of them, in their order."""
+        return filter(self._takes, filter(None, map(self._sight, events)))
+
+    def _takes(self, event: Event) -> bool:
         if _ORDER.index(event.level.name) < self._rank:
             return False
         return self._dataset is None or (event.origin.dataset_name or "").casefold() == self._dataset
@@ -92,7 +101,7 @@ def _newest(storage: str, chosen: _Filter, count: int) -> Iterable[Event]:
 
     if count and chosen.takes_all:
         return tail_events(storage, count)
-    found = filter(chosen, read_events(storage))
+    found = chosen.of(read_events(storage))
     return deque(found, maxlen=count) if count else found
 
 
@@ -103,9 +112,9 @@ def _follow(storage: str, chosen: _Filter, count: int) -> Iterator[Event]:
     reader = EventReader(storage, sums=False)
     past: deque[Event] = deque(maxlen=count or None)
     while chunk := reader.poll(limit=CHUNK):
-        past.extend(filter(chosen, chunk))
+        past.extend(chosen.of(chunk))
     yield from past
-    yield from filter(chosen, reader.follow(interval=POLL_SECONDS))
+    yield from chosen.of(reader.follow(interval=POLL_SECONDS))
 
 
 def _print(event: Event, *, as_json: bool) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import say
 
 
@@ -21,7 +22,7 @@ def show(
     from penstock.metrics.projection import MetricsProjection
 
     projection = MetricsProjection()
-    for event in read_events(config.storage):
+    for event in filter(None, map(event_sight(config), read_events(config.storage))):
         projection.apply(event)
     say(generate_latest(registry_of(projection)).decode().rstrip("\n"))
 

@@ -8,6 +8,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import print_json
 
 
@@ -30,7 +31,7 @@ def status(
     from penstock.observe.log.followed_log import FollowedLog
     from penstock.observe.status.pipeline_status import PipelineStatus, StatusProjection
 
-    log = FollowedLog(config.storage, StatusProjection)
+    log = FollowedLog(config.storage, StatusProjection, event_sight(config))
 
     def look() -> PipelineStatus:
         holder = log.holder()  # before the log is read: a run that begins meanwhile is not taken for dead

@@ -12,6 +12,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import event_sight
 from penstock.cli.screen.console import plural, print_json, stdout, table
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def top(
     from penstock.observe.flows.loads import LoadedStatus
     from penstock.observe.log.followed_log import FollowedLog
 
-    log = FollowedLog(config.storage, LoadedStatus)
+    log = FollowedLog(config.storage, LoadedStatus, event_sight(config))
 
     def look() -> _Picture:
         holder = log.holder()  # before the log is read: a run that begins meanwhile is not taken for dead

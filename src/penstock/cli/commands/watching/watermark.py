@@ -8,6 +8,7 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, project_command
+from penstock.cli.recorded_reads import read_check
 from penstock.cli.screen.console import note, plural, print_json, print_table
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ def watermark(
     From how late rows came since the last full refresh, in the batches that were counted. Reads the event log only.
     """
     from penstock.events.codec import json_ready
+    from penstock.graph.identifier import Identifier
     from penstock.observe.watermark import advise
 
+    read_check(config, "watermark", {})(Identifier.parse(table, default_schema=config.schema))
     found = advise(config.storage, table, default_schema=config.schema, target=target)
     if as_json:
         print_json(json_ready({"flows": found.flows, "not_measured": found.not_measured}))
