@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow  # noqa: F401 - whole: the command for DuckDB would import it without numpy for all tests behind it
 import pytest
 from hypothesis import HealthCheck, settings
 from tests import cli_runner

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+from deltalake import write_deltalake
+
 from benchmarks.arguments import parse, parser_of
 from benchmarks.commands import penstock, with_spark
 from benchmarks.compare import publish
@@ -18,6 +21,8 @@ from benchmarks.differences import require_none
 from benchmarks.orders.systems import ROOT
 from benchmarks.startup.check import problems
 from benchmarks.startup.large_pipeline import write_pipeline
+from penstock.graph.identifier import Identifier
+from penstock.storage import StorageLayout
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +49,38 @@ def _timings(folder: Path, recorded: Path, tables: int) -> list[Timing]:
     large, large_sql = folder / "large", folder / "large_sql"
     write_pipeline(large, tables)
     write_pipeline(large_sql, tables, sql=True)
+    million = folder / "million"
+    _write_million(million)
     penstock("init", str(recorded))
     penstock("setup")  # makes the class archive, so that what follows is warm
     with_spark("run", recorded)
     return [
         Timing("penstock --help", 0.5, lambda: penstock("--help")),
         Timing("penstock status", 0.5, lambda: penstock("status", str(recorded), "--json")),
+        Timing("penstock sql, DuckDB, 100 rows", 0.5, lambda: _by_duckdb(million, "small")),
+        Timing("penstock sql, DuckDB, 1,000,000 rows", 0.5, lambda: _by_duckdb(million, "orders")),
         Timing("session start, warm", 4.0, _session_start),
         Timing(f"penstock validate, {tables} tables", 10.0, lambda: with_spark("validate", large)),
         Timing(f"penstock validate, {tables} in SQL", 10.0, lambda: with_spark("validate", large_sql)),
         Timing("penstock run, nothing new", 15.0, lambda: with_spark("run", recorded)),
     ]
+
+
+def _write_million(folder: Path) -> None:
+    """Writes a project whose tables are there, without Spark."""
+    folder.mkdir()
+    (folder / "penstock.yml").write_text("name: million\nschema: shop\n")
+    for name, count in (("small", 100), ("orders", 1_000_000)):
+        ids = range(count)
+        rows = {"id": list(ids), "amount": [each % 997 / 7 for each in ids], "status": [f"s{each % 5}" for each in ids]}
+        place = StorageLayout(str(folder / ".penstock")).table(Identifier("shop", name))
+        Path(place).mkdir(parents=True)
+        write_deltalake(place, pa.table(rows))
+
+
+def _by_duckdb(folder: Path, table: str) -> float:
+    query = f"SELECT status, count(*), sum(amount) FROM {table} GROUP BY ALL"
+    return penstock("sql", query, str(folder), "--engine", "duckdb", "--json")
 
 
 def _timed(timing: Timing, repeat: int, warm_up: int) -> dict[str, object]:

@@ -92,6 +92,49 @@ def test_deletion_vectors_and_mapped_columns_are_applied(project: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
+        ("SELECT count(*) FROM orders VERSION AS OF 0", [[3]]),
+        (
+            "SELECT o.id, orders.amount FROM orders JOIN sales.orders VERSION AS OF 0 o USING (id) ORDER BY 1",
+            [[2, 20], [3, 30]],
+        ),
+        ("SELECT orders.id FROM main.sales.Orders FOR VERSION AS OF 0 ORDER BY 1 LIMIT 1", [[1]]),
+        (
+            "SELECT sum(n) FROM (SELECT count(*) n FROM orders TIMESTAMP AS OF '2999-01-01' UNION SELECT 10)",
+            [[13]],
+        ),
+        ("SELECT count(*) FROM orders o AT (VERSION => 0), orders", [[9]]),
+        ("SELECT count(*) FROM orders AT (TIMESTAMP => TIMESTAMP '2999-01-01 00:00:00')", [[3]]),
+        ('SELECT "a.b"."Select" FROM "other sales"."a.b" VERSION AS OF 0', [["x"]]),
+        ("SELECT 'orders VERSION AS OF 7' AS text", [["orders VERSION AS OF 7"]]),
+        ("SELECT id FROM orders VERSION AS OF 0 WHERE id NOT IN (SELECT id FROM orders VERSION AS OF 2)", [[1]]),
+    ],
+)
+def test_a_table_as_of_a_version_or_a_time(project: Path, statement: str, expected: list[list[Any]]) -> None:
+    uri = StorageLayout(str(project / ".penstock")).table(Identifier("sales", "orders"))
+    DeltaTable(uri).delete("id = 1")
+    write(project, Identifier("sales", "orders"), {"id": [4], "amount": [40]})
+    assert rows(project, statement) == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("SELECT * FROM orders VERSION AS OF 7", "TABLE_VERSION_NOT_FOUND"),
+        ("SELECT * FROM orders VERSION AS OF 99999999999999999999", "TABLE_VERSION_NOT_FOUND"),
+        ("SELECT * FROM orders VERSION AS OF 'one'", "DUCKDB_QUERY_FAILED"),
+        ("SELECT * FROM orders TIMESTAMP AS OF 'yesterday'", "DUCKDB_QUERY_FAILED"),
+        ("SELECT * FROM orders AT (TIMESTAMP => now())", "DUCKDB_QUERY_FAILED"),
+        ("SELECT * FROM (FROM orders) VERSION AS OF 0", "DUCKDB_QUERY_FAILED"),
+        ("SELECT * FROM nothing VERSION AS OF 0", "TABLE_NOT_FOUND"),
+    ],
+)
+def test_a_version_that_is_not_there_is_refused(project: Path, statement: str, expected: str) -> None:
+    assert condition(project, statement) == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
         ("SELECT * FROM order_s", "TABLE_NOT_FOUND"),
         ("SELECT * FROM copper.sales.orders", "TABLE_NOT_FOUND"),
         ("SELECT nothing FROM orders", "DUCKDB_QUERY_FAILED"),
@@ -139,15 +182,17 @@ def test_without_duckdb_the_command_says_how_to_get_it(project: Path, monkeypatc
     assert condition(project, "SELECT 1") == "DUCKDB_NOT_INSTALLED"
 
 
-def test_no_jvm_and_no_pandas_is_waited_for(project: Path) -> None:
-    loaded = "import sys; from penstock.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
-    loaded += "print([name for name in ('pandas', 'pyspark', 'py4j') if name in sys.modules])"
+@pytest.mark.parametrize("small", [0, duckdb_query._SMALL], ids=["read in part", "read whole"])
+def test_no_jvm_and_no_pandas_is_waited_for(project: Path, small: int) -> None:
+    loaded = f"from penstock.observe.stored import duckdb_query; duckdb_query._SMALL = {small}; "
+    loaded += "import sys; from penstock.cli.main import app; app(sys.argv[1:], standalone_mode=False); "
+    loaded += "print([name for name in ('numpy', 'pandas', 'pyspark', 'py4j') if name in sys.modules])"
     command = [
         sys.executable,
         "-c",
         loaded,
         "sql",
-        "SELECT 1 FROM orders",
+        "SELECT id FROM orders WHERE amount > 15",
         str(project),
         "--engine",
         "duckdb",

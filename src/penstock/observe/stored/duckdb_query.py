@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConfigError, DefinitionError, PenstockError, first_line
 from penstock.graph.sql.names import quoted
-from penstock.observe.stored.tables import StoredTable, check_open
+from penstock.observe.stored.tables import StoredTable, check_open, load_version
+from penstock.observe.stored.time_travel import mark_names, moment_of, with_marked_names
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
+from penstock.storage.delta.light_pyarrow import import_light_pyarrow
 from penstock.storage.delta.table import (
     added_files,
     dataset_of,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 _ITS_OWN: Final = {"information_schema", "pg_catalog"}
 """Schemas in which DuckDB describes itself."""
-_SMALL: Final = 64 << 20
+_SMALL: Final = 4 << 20
 _LOCKED: Final = """
     SET TimeZone = 'UTC'; SET python_enable_replacements = false;
     SET enable_external_access = false; SET lock_configuration = true
@@ -37,9 +39,9 @@ _LOCKED: Final = """
 def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple[list[str], list[tuple[Any, ...]]]:
     """Runs a query in DuckDB's SQL; returns its column names and all of its rows.
 
-    Tables are read as of their newest version when the query begins. One with deletion vectors or mapped columns is
-    read into memory; of others over 64 MiB only the columns and row groups that the query needs. The query reaches
-    no file, no network and no Python variable.
+    Tables are read as of their newest version when the query begins, or of the one that the query names. One with
+    deletion vectors or mapped columns is read into memory; of others over 4 MiB only the columns and row groups that
+    the query needs. The query reaches no file, no network and no Python variable.
 
     Args:
         statement: One SELECT, or what DuckDB counts as one (WITH, FROM, VALUES, DESCRIBE, SUMMARIZE).
@@ -48,7 +50,8 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
     Raises:
         ConfigError: DUCKDB_NOT_INSTALLED; what `find` raises.
         DefinitionError: DUCKDB_QUERY_FAILED, DUCKDB_STATEMENT_REFUSED.
-        StateError: TABLE_IS_PROTECTED by a row filter or masks, TABLE_NOT_READABLE, DATA_FILES_MISSING.
+        StateError: TABLE_IS_PROTECTED by a row filter or masks, TABLE_NOT_READABLE, TABLE_VERSION_NOT_FOUND,
+            DATA_FILES_MISSING.
     """
     try:
         import duckdb
@@ -57,10 +60,11 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
     found: list[tuple[StoredTable, DeltaTable]] = []
     with duckdb.connect(":memory:") as connection:
         try:
-            parsed = _parse(connection, statement)
+            parsed = _parse(connection, with_marked_names(statement))
             for parts in sorted(_tables(parsed)):
+                last, moment = moment_of(parts[-1])
                 try:
-                    table = find(".".join(map(quoted, parts)))
+                    table = find(".".join(map(quoted, (*parts[:-1], last))))
                 except ConfigError:
                     if len(parts) == 1 and parts[0].casefold() in _names_of_with(parsed):
                         continue  # such a name may also be that of a table, which the query of WITH reads
@@ -68,6 +72,8 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
                 with readable(str(table.identifier)):
                     delta = open_delta_table(table.uri)
                 check_open(table, delta.metadata().configuration)
+                if moment is not None:
+                    load_version(table, delta, moment)
                 found.append((table, delta))
                 _define(connection, parts, f"table_{len(found)}", delta)
             connection.execute(_LOCKED)
@@ -91,6 +97,9 @@ def _parse(connection: duckdb.DuckDBPyConnection, statement: str) -> dict[str, A
         raise DefinitionError("DUCKDB_QUERY_FAILED", detail=parsed["error_message"])
     if parsed["error"] or len(parsed["statements"]) != 1:
         raise DefinitionError("DUCKDB_STATEMENT_REFUSED")
+    for node in _nodes(parsed):
+        if node.get("type") == "BASE_TABLE":
+            mark_names(node)
     return parsed
 
 
@@ -147,8 +156,12 @@ def _quoted(part: str) -> str:
 
 def _rows(delta: DeltaTable) -> Any:
     """What DuckDB reads in part; a small table is read whole: to import the reader of parts takes longer."""
+    import_light_pyarrow()
     size = sum(size or 0 for size in added_files(delta)["size_bytes"].to_pylist())
-    return queried_rows(delta) if needs_query_engine(delta) or size < _SMALL else dataset_of(delta)
+    if needs_query_engine(delta) or size < _SMALL:
+        return queried_rows(delta)
+    import_light_pyarrow(dataset=True)
+    return dataset_of(delta)
 
 
 def _values(kind: object, column: pa.ChunkedArray[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from penstock.errors import ConfigError, StateError, did_you_mean, first_line
 from penstock.events.log.reader import read_events
@@ -19,6 +19,9 @@ from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.table import has_delta_log, open_delta_table, queried_rows, readable
 from penstock.storage.layout import dataset_name
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 _STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
@@ -184,21 +187,13 @@ def read_table(
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, DATA_FILES_MISSING, TABLE_IS_PROTECTED by a row filter
             or masks.
     """
-    from deltalake.exceptions import DeltaError
-
     name = str(table.identifier)
     with readable(name):
         delta = open_delta_table(table.uri)
     check_open(table, delta.metadata().configuration)
     requested = version if version is not None else timestamp
     if requested is not None:
-        newest = delta.version()
-        try:
-            delta.load_as_version(requested)
-        except (DeltaError, OSError, ValueError) as error:
-            raise StateError(
-                "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=requested, newest=newest
-            ) from error
+        load_version(table, delta, requested)
     order = _order_by(table, [field.name for field in delta.schema().fields], sort, descending=descending)
     try:
         # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
@@ -216,6 +211,23 @@ def read_table(
         version=int(delta.version()),
         truncated=content.num_rows > limit,
     )
+
+
+def load_version(table: StoredTable, delta: DeltaTable, requested: int | datetime) -> None:
+    """Takes `delta`, which is at its newest version, to the one requested, by number or time.
+
+    Raises:
+        StateError: TABLE_VERSION_NOT_FOUND.
+    """
+    from deltalake.exceptions import DeltaError
+
+    name, newest = str(table.identifier), delta.version()
+    try:
+        delta.load_as_version(requested)
+    except (DeltaError, OSError, ValueError, OverflowError) as error:
+        raise StateError(
+            "TABLE_VERSION_NOT_FOUND", dataset=name, name=name, version=requested, newest=newest
+        ) from error
 
 
 def check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
