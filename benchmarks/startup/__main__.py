@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -72,7 +73,11 @@ def _write_million(folder: Path) -> None:
     (folder / "penstock.yml").write_text("name: million\nschema: shop\n")
     for name, count in (("small", 100), ("orders", 1_000_000)):
         ids = range(count)
-        rows = {"id": list(ids), "amount": [each % 997 / 7 for each in ids], "status": [f"s{each % 5}" for each in ids]}
+        rows: dict[str, list[Any]] = {
+            "id": list(ids),
+            "amount": [each % 997 / 7 for each in ids],
+            "status": [f"s{each % 5}" for each in ids],
+        }
         place = StorageLayout(str(folder / ".penstock")).table(Identifier("shop", name))
         Path(place).mkdir(parents=True)
         write_deltalake(place, pa.table(rows))

@@ -37,3 +37,9 @@ def broker_class_path() -> str:
 def hadoop_class_path() -> str:
     """Returns what YARN's servers need beside Spark's jars; the jars are fetched once per user."""
     return ":".join(str(jar) for jar in ensure_jars("hadoop-servers"))
+
+
+@functools.cache
+def ldap_class_path() -> str:
+    """Returns the class path of an LDAP server; the jar is fetched once per user."""
+    return ":".join(str(jar) for jar in ensure_jars("ldap-server"))

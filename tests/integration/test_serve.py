@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -20,6 +21,7 @@ from pyhive.exc import OperationalError
 from TCLIService import ttypes
 from tests.certificates import Authority
 from tests.cli_runner import Running, own_process, running
+from tests.integration.ldap_server import PEOPLE, LdapServer, ldap_server
 from tests.integration.sql_endpoint import SqlEndpoint, metadata, state_of
 from thrift.transport.TTransport import TTransportException
 
@@ -65,6 +67,7 @@ class _Endpoint:
     health: str
     command: Running
     stderr: list[str]
+    ldap: LdapServer
 
     def connect(self, user: str = "ada", password: str = "ada's", **options: Any) -> Any:
         return hive.connect(
@@ -95,8 +98,15 @@ class _Endpoint:
 _HOSTILE = {"HIVE_SERVER2_THRIFT_BIND_HOST": "0.0.0.0", "HIVE_SERVER2_TRANSPORT_MODE": "http"}
 
 
-def _settings(users: dict[str, str]) -> str:
-    serve = {"port": 0, "health_port": 0, "query_timeout": "6 seconds", "row_limit": 1000, "max_result_size": "1m"}
+def _settings(users: dict[str, str], **more: str) -> str:
+    serve = {
+        **more,
+        "port": 0,
+        "health_port": 0,
+        "query_timeout": "6 seconds",
+        "row_limit": 1000,
+        "max_result_size": "1m",
+    }
     spark = {"spark.sql.hive.thriftServer.singleSession": "true"}  # is not heeded
     return json.dumps({"name": "orders", "schema": "shop", "serve": {**serve, "users": users}, "spark_conf": spark})
 
@@ -111,11 +121,18 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Endpoint]:
     lines = [json.dumps(dict(zip(("id", "region", "name"), row, strict=True))) for row in _ROWS]
     (folder / "data" / "rows.json").write_text("\n".join(lines))
     (folder / "pipeline.py").write_text(_PIPELINE)
-    (folder / "penstock.yml").write_text(_settings(_USERS))
+    with ldap_server(folder / "ldap", {"grace": "grace's", "ada": "another ada's"}) as ldap:
+        yield from _started(folder, ldap)
+
+
+def _started(folder: Path, ldap: LdapServer) -> Iterator[_Endpoint]:
+    directory = {"ldap_url": ldap.url, "ldap_user": f"uid={{user}},{PEOPLE}", "ldap_certificates": "authority.pem"}
+    shutil.copy(ldap.certificates, folder / "authority.pem")
+    (folder / "penstock.yml").write_text(_settings(_USERS, **directory))
     own_process("run", folder).expect(0)
     with running("serve", folder, environ={"BOB": _BOB, **_HOSTILE}) as command:
         started = SqlEndpoint.started(command)
-        endpoint = _Endpoint(folder, started.port, started.health, command, started.stderr)
+        endpoint = _Endpoint(folder, started.port, started.health, command, started.stderr, ldap)
         with suppress(OperationalError):  # a busy machine may take longer for the first query than a query may take
             endpoint.rows("SELECT count(*) FROM customers c JOIN orders o ON c.id = o.id")
         yield endpoint
@@ -225,6 +242,22 @@ def test_a_wrong_password_is_refused_and_reported(endpoint: _Endpoint) -> None:
     document = json.loads(own_process("audit", endpoint.folder, "--json").expect(0).stdout)
     failed = [each["user_name"] for each in document["reads"] if each["arguments"].get("refused") == "SQL_LOGIN_FAILED"]
     assert failed == ["ada", "nobody"], "an empty password does not get that far"
+
+
+def test_a_user_of_the_directory_logs_in_with_its_password(endpoint: _Endpoint) -> None:
+    assert endpoint.rows("SELECT current_user(), count(*) FROM customers", "grace", "grace's") == [("grace", 3)]
+    for user, password in (("grace", "ada's"), ("grace", ""), ("ada", "another ada's"), ("grace@elsewhere", "grace's")):
+        with pytest.raises(TTransportException):
+            endpoint.connect(user, password)
+    endpoint.ldap.stop()
+    try:
+        with pytest.raises(TTransportException):
+            endpoint.connect("grace", "grace's")
+        assert endpoint.rows("SELECT 1") == [(1,)], "users of the file do not need the directory"
+    finally:
+        endpoint.ldap.start()
+    assert any("[LDAP_UNAVAILABLE]" in line and endpoint.ldap.url in line for line in endpoint.stderr)
+    assert endpoint.rows("SELECT 2", "grace", "grace's") == [(2,)]
 
 
 def test_metadata_calls_of_odbc_drivers_find_tables_by_schema(endpoint: _Endpoint) -> None:

@@ -88,6 +88,7 @@ def test_a_service_that_is_away_is_an_outage() -> None:
         "KAFKA_UNREACHABLE",
         "KINESIS_REQUEST_FAILED",
         "KINESIS_UNREACHABLE",
+        "LDAP_UNAVAILABLE",
         "SCHEMA_REGISTRY_UNREACHABLE",
         "SERVICE_UNREACHABLE",
         "STORAGE_FAILED",

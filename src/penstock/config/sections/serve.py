@@ -18,6 +18,9 @@ from penstock.errors import ConfigError
 PASSWORD_HASH: Final = re.compile(r"scrypt:(\d{1,9}):(\d{1,3}):(\d{1,3}):([0-9a-f]{16,128}):([0-9a-f]{32,128})")
 """What `penstock serve --hash-password` prints: the cost N, r and p, the salt, and the key of the password."""
 
+USER: Final = "{user}"
+"""In `ldap_user`, the name that a client gives."""
+
 _size = matching(r"[1-9]\d{0,5}[mg]", "a number with m or g", "256m")
 
 
@@ -32,14 +35,18 @@ def _password(key: str, text: str) -> str | Reference:
 class ServeSettings:
     """How `penstock serve` answers.
 
-    `users` has each user's password as a reference, or as a salted hash. An `address` that is not of this machine alone
-    needs users. `query_timeout` is in seconds, `row_limit` in rows of a result; 0 is no limit.
-    `max_result_size` and `memory` are sizes as Spark writes them.
+    `users` has each user's password as a reference, or as a salted hash; others log in with the password that the
+    directory at `ldap_url` has. An `address` that is not of this machine alone needs one or the other. `query_timeout`
+    is in seconds, `row_limit` in rows of a result; 0 is no limit. `max_result_size` and `memory` are sizes as Spark
+    writes them.
     """
 
     address: str = "127.0.0.1"
     port: int = 10000
     users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
+    ldap_url: str | None = None
+    ldap_user: str | None = None
+    ldap_certificates: Path | None = None
     keystore: Path | None = None
     keystore_password: SecretReference | None = None
     query_timeout: float = 300.0
@@ -48,6 +55,11 @@ class ServeSettings:
     memory: str | None = None
     connections: int = 100
     health_port: int | None = None
+
+    @property
+    def has_logins(self) -> bool:
+        """Whether a client proves its name with a password."""
+        return bool(self.users) or self.ldap_url is not None
 
 
 SERVE: Final = Section(
@@ -60,6 +72,14 @@ SERVE: Final = Section(
             "Who may log in: the salted hash of a password (penstock serve --hash-password), or a reference to one.",
             '{ada: "${env:ADA_PASSWORD}"}',
         ),
+        Key("ldap_url", Text(), "A directory that knows the passwords of other users.", "ldaps://ldap.example.com"),
+        Key(
+            "ldap_user",
+            Text(),
+            "Under which name it knows a user.",
+            '"uid={user},ou=people,dc=example,dc=com"',
+        ),
+        Key("ldap_certificates", Text(), "A PEM file of authorities for its certificate.", "ca.pem", "the system's"),
         Key("keystore", Text(), "A PKCS12 or JKS file with certificate and key, for TLS.", "serve.p12"),
         Key("keystore_password", Text(reference), "Its password.", '"${env:KEYSTORE_PASSWORD}"'),
         Key(
@@ -88,6 +108,6 @@ def serve_settings(values: Mapping[str, Any], folder: Path) -> ServeSettings:
             raise ConfigError(
                 "CONFIG_INVALID_VALUE", key="serve.users", value=name, expected="names without @ and /", example="ada"
             )
-    if "keystore" in given:
-        given["keystore"] = folder / os.path.expanduser(given["keystore"])
+    for key in {"keystore", "ldap_certificates"} & given.keys():
+        given[key] = folder / os.path.expanduser(given[key])
     return ServeSettings(**given)

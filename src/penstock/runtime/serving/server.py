@@ -23,6 +23,7 @@ from penstock.graph.identifier import Identifier
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.serving.access import ServedAccess
+from penstock.runtime.serving.directory import Directory
 from penstock.runtime.serving.health import HealthPage
 from penstock.runtime.serving.tables import ServedTables
 from penstock.runtime.serving.users import Users
@@ -49,7 +50,8 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
     """Returns the configuration with the settings of Spark that an endpoint needs before Spark starts.
 
     Raises:
-        ConfigError: SERVE_USERS_MISSING, SERVE_KEYSTORE_INVALID, SERVE_PORT_TAKEN.
+        ConfigError: SERVE_USERS_MISSING, SERVE_LDAP_INVALID, SERVE_KEYSTORE_INVALID, SERVE_PORT_TAKEN.
+        ExternalError: LDAP_UNAVAILABLE.
     """
     check_settings(config.serve)
     conf = dict(config.spark_conf)
@@ -67,8 +69,10 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
 
 def check_settings(serve: ServeSettings) -> None:
     """Raises what is wrong with the section `serve`, before Spark is started."""
-    if not (serve.users or is_loopback(serve.address)):
+    if not (serve.has_logins or is_loopback(serve.address)):
         raise ConfigError("SERVE_USERS_MISSING", address=serve.address)
+    if (directory := Directory.of(serve)) is not None:
+        directory.reach()
     if serve.keystore is not None and (serve.keystore_password is None or not serve.keystore.is_file()):
         reason = "there is no such file" if serve.keystore_password else "'serve.keystore_password' is not given"
         raise ConfigError("SERVE_KEYSTORE_INVALID", path=serve.keystore, reason=reason)
@@ -210,9 +214,9 @@ def serving(
     """
     with watched_workspace(config, progress, short=False) as workspace:
         serve = config.serve
-        known = Users(lambda: users().serve.users, declared=bool(serve.users))
+        known = Users(lambda: users().serve.users, serve.has_logins, Directory.of(serve))
         known.refresh()
-        access = ServedAccess(lambda: access_of(config.storage, users().access), verified=bool(serve.users))
+        access = ServedAccess(lambda: access_of(config.storage, users().access), verified=serve.has_logins)
         access.refresh()
         tables = ServedTables(workspace, elsewhere, report)
         tables.use_roles(access.roles)
@@ -241,7 +245,7 @@ def _hive_settings(serve: ServeSettings) -> dict[str, str]:
         "hive.server2.thrift.bind.host": serve.address,
         "hive.server2.thrift.port": str(serve.port),
         "hive.server2.transport.mode": "binary",
-        "hive.server2.authentication": "CUSTOM" if serve.users else "NONE",
+        "hive.server2.authentication": "CUSTOM" if serve.has_logins else "NONE",
         "hive.server2.custom.authentication.class": PASSWORDS,
         "hive.server2.enable.doAs": "false",
         "hive.server2.allow.user.substitution": "false",  # hive.server2.proxy.user of a connection would be believed

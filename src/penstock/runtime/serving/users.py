@@ -1,4 +1,4 @@
-"""Who may log in at the SQL endpoint: passwords checked against salted hashes or secrets."""
+"""Who may log in at the SQL endpoint: passwords checked against salted hashes, secrets, or by a directory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Final
 from penstock.config.sections.serve import PASSWORD_HASH
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError, PenstockError, StateError
+from penstock.runtime.serving.directory import Directory
 
 _N: Final = 1 << 14
 _R: Final = 8
@@ -56,11 +57,14 @@ def _key(password: str, salt: bytes, cost: tuple[int, int, int], length: int) ->
 class Users:
     """The users of an endpoint; without any, each name is believed, which only a loopback address allows.
 
-    `load` returns the users of the pipeline file as it is now; `refresh` calls it.
+    `load` returns the users of the pipeline file as it is now; `refresh` calls it. Those whom the file does not name
+    may be known to the `directory`.
     """
 
     load: Callable[[], Mapping[str, SecretReference | str]]
     declared: bool
+    directory: Directory | None = None
+    _of_directory: set[str] = field(default_factory=set)
     _users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _hashing: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_HASHED_AT_ONCE))
@@ -81,7 +85,7 @@ class Users:
         return {name for name, password in before.items() if users.get(name) != password}
 
     def check(self, user: str, password: str) -> None:
-        """Raises SQL_LOGIN_FAILED unless the password is that of the user.
+        """Raises SQL_LOGIN_FAILED unless the password is that of the user, LDAP_UNAVAILABLE when that is not known.
 
         A wrong one is answered after a second, and those for one user one after the other: a guesser has a try a
         second, and the right password does not wait behind the wrong ones.
@@ -89,20 +93,32 @@ class Users:
         if not self.declared:
             return
         stored = self._users.get(user)
-        try:
-            secret = stored.resolve() if isinstance(stored, SecretReference) else stored or _NO_PASSWORD
-        except ConfigError:
-            secret = _NO_PASSWORD
-        with self._hashing:
-            is_right = is_password(password, secret) and stored is not None
-        if not is_right:
+        if not (self._is_in_directory(user, password) if stored is None else self._is_in_file(stored, password)):
             with self._pauses[user if stored is not None else ""]:
                 time.sleep(_WRONG_PAUSE)
             raise ConfigError("SQL_LOGIN_FAILED", user=user)
 
+    def _is_in_directory(self, user: str, password: str) -> bool:
+        if self.directory is None:
+            self._is_in_file(_NO_PASSWORD, password)  # takes as long as for a user's name
+            return False
+        if not self.directory.knows(user, password):
+            return False
+        with self._lock:
+            self._of_directory.add(user)
+        return True
+
+    def _is_in_file(self, stored: SecretReference | str, password: str) -> bool:
+        try:
+            secret = stored.resolve() if isinstance(stored, SecretReference) else stored
+        except ConfigError:
+            return False
+        with self._hashing:
+            return is_password(password, secret)
+
     def admit(self, user: str) -> None:
         """Raises SQL_USER_REVOKED for who was taken out since the login."""
-        if self.declared and user not in self._users:
+        if self.declared and user not in self._users and user not in self._of_directory:
             raise revoked(user)
 
 

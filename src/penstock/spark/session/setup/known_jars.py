@@ -45,7 +45,7 @@ class JarSet:
     """A named set: `core` (Delta, Kafka, the driver of PostgreSQL) for every session.
 
     `s3`, `azure` and `gcs` are for those that read or write such paths.
-    The others are for tests: `kafka-broker` and `hadoop-servers` are servers, `byteman` holds threads.
+    The others are for tests: `kafka-broker`, `hadoop-servers` and `ldap-server` are servers, `byteman` holds threads.
     """
 
     name: str
