@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from penstock.errors import DefinitionError, SourceLocation, StateError
 from penstock.graph.identifier import Identifier
@@ -23,6 +23,9 @@ FlowFunction = Callable[[], Any]
 """A dataset function: called without arguments, returns a Spark DataFrame; called more than once."""
 
 DatasetType = Literal["STREAMING_TABLE", "MATERIALIZED_VIEW", "VIEW"]
+
+STORED_TYPES: Final[frozenset[str]] = frozenset({"STREAMING_TABLE", "MATERIALIZED_VIEW"})
+"""The types of datasets that are tables."""
 
 BatchFunction = Callable[[Any, int], Any]
 """A sink's function: called with the rows of a batch (a DataFrame) and the batch's number; returns nothing."""

@@ -13,6 +13,7 @@ from penstock.errors import PenstockError, first_line
 from penstock.events import Event, EventLog, EventType, Level, UpdateState, builders
 from penstock.events.background import BackgroundThread
 from penstock.events.flows.facts import details_of
+from penstock.graph.elements import STORED_TYPES
 from penstock.graph.identifier import Identifier
 from penstock.observe.stored.tables import list_tables
 from penstock.registration.catalog import Action, Catalog, Change, Session
@@ -23,7 +24,6 @@ from penstock.registration.table import Owner, read_registration
 
 CLOSE_SECONDS: Final = 10.0
 REVIEW_SECONDS: Final = 600.0
-_STORED: Final = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 _CHECKED_AFTER: Final = {"RUNNING", "COMPLETED", "FAILED", "STOPPED"}
 
 
@@ -67,7 +67,7 @@ class Registration:
         """Called under the log's lock: notes what there is to do, and does nothing of it."""
         details = details_of(event)
         match event.event_type:
-            case EventType.DATASET_DEFINITION if details.get("dataset_type") in _STORED and details.get("path"):
+            case EventType.DATASET_DEFINITION if details.get("dataset_type") in STORED_TYPES and details.get("path"):
                 identifier = Identifier.recorded(str(details["dataset"]))
                 for registrar in self._registrars:
                     registrar.declare(identifier, str(details["path"]))

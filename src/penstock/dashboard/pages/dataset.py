@@ -8,10 +8,10 @@ from penstock.dashboard.log.event_window import Wanted
 from penstock.dashboard.log.live_log import Snapshot
 from penstock.dashboard.pages.drawing import lineage_drawing, sparkline
 from penstock.dashboard.site import Page, Site, unknown_dataset
+from penstock.graph.elements import STORED_TYPES
 from penstock.observe.column_lineage import origins_of, readers_of, rows_of
 
 _LATEST = 8
-_STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
 
 def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
@@ -34,7 +34,7 @@ def dataset(site: Site, snapshot: Snapshot, request: Request) -> Page:
     around = snapshot.lineage.around(found.name)
     context = {
         "dataset": found,
-        "is_stored": found.type in _STORED,
+        "is_stored": found.type in STORED_TYPES,
         "definition": definition,
         "origins": origins_of((column.name for column in definition.columns), own),
         "readers": {each.name: uses for each in definition.columns if (uses := readers.get(each.name.casefold()))},

@@ -12,6 +12,7 @@ from penstock.events.log.reader import read_events
 from penstock.events.types import Event, EventType
 from penstock.graph.companions.late_rows import late_rows_of, late_rows_path
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
+from penstock.graph.elements import STORED_TYPES
 from penstock.graph.identifier import Identifier, split_name
 from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
@@ -22,8 +23,6 @@ from penstock.storage.layout import dataset_name
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-_STORED = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +76,7 @@ def _possible_tables(storage_uri: str, events: Iterable[Event]) -> dict[Identifi
                 found[identifier] = StoredTable(identifier, layout.table(identifier))
     for event in events:
         definition = event.details.get("dataset_definition") or {}
-        if event.event_type is not EventType.DATASET_DEFINITION or definition.get("dataset_type") not in _STORED:
+        if event.event_type is not EventType.DATASET_DEFINITION or definition.get("dataset_type") not in STORED_TYPES:
             continue
         identifier = Identifier.recorded(str(definition.get("dataset")))
         own = layout.table(identifier)

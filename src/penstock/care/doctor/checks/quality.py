@@ -17,15 +17,15 @@ from penstock.care.doctor.checks.outcome import (
 )
 from penstock.care.doctor.facts import StorageFacts
 from penstock.care.finding import Subject
+from penstock.graph.elements import STORED_TYPES
 from penstock.observe.numbers import percent
 
 _BROKEN_SHARE: Final = 0.05
 _LATE_SHARE: Final = 0.01
-_STORED: Final = {"STREAMING_TABLE", "MATERIALIZED_VIEW"}
 
 
 def _expectations_declared(facts: StorageFacts) -> Outcome:
-    tables = [each for each in facts.history.datasets.values() if each.type in _STORED]
+    tables = [each for each in facts.history.datasets.values() if each.type in STORED_TYPES]
     if not tables:
         return NO_UPDATE
     checked = [each for each in tables if each.rules]
