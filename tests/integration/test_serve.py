@@ -369,6 +369,25 @@ def test_a_limit_returns_as_many_rows(endpoint: _Endpoint, statement: str, rows:
     assert len(endpoint.rows(statement)) == rows
 
 
+@pytest.mark.parametrize(
+    ("statement", "condition"),
+    [
+        ("SELECT repeat('x', 2000000000)", "SQL_OUT_OF_MEMORY"),
+        ("SELECT repeat(string(id), 2000000000) FROM range(2)", "SQL_OUT_OF_MEMORY"),
+        ("SELECT repeat(string(id), 150000000) FROM range(1)", "SQL_RESULT_TOO_LARGE"),
+    ],
+)
+def test_one_huge_value_does_not_end_the_endpoint(endpoint: _Endpoint, statement: str, condition: str) -> None:
+    assert endpoint.refusal(statement) == condition
+    assert endpoint.rows("SELECT count(*) FROM orders") == [(6,)]
+
+
+def test_many_values_that_fill_the_heap_do_not_end_the_endpoint(endpoint: _Endpoint) -> None:
+    filling = "SELECT size(collect_list(repeat(string(id % 10), 20000000))) FROM range(0, 400, 1, 2)"
+    assert endpoint.refusal(filling) in {"SQL_OUT_OF_MEMORY", "SQL_QUERY_TIMEOUT"}  # as fast as the machine is
+    assert endpoint.rows("SELECT count(*) FROM orders") == [(6,)]
+
+
 def test_a_query_that_takes_too_long_is_ended(endpoint: _Endpoint) -> None:
     assert endpoint.refusal(_SLOW) == "SQL_QUERY_TIMEOUT"
     assert endpoint.rows("SELECT count(*) FROM orders") == [(6,)]

@@ -46,8 +46,13 @@ final class ClientQuery {
       return rows;
     } catch (RefusedException error) {
       throw error;
+    } catch (OutOfMemoryError error) { // of this thread, which has let go of all that it held
+      throw outOfMemory(endpoint, error);
     } catch (Exception error) { // an InterruptedException of Spark is undeclared
       refuseIfEnded(endpoint, query, error);
+      if (ranOutOfMemory(error)) {
+        throw outOfMemory(endpoint, error);
+      }
       if (String.valueOf(error.getMessage()).contains("spark.driver.maxResultSize")) {
         throw new RefusedException(endpoint.door.refusal("SQL_RESULT_TOO_LARGE", "compressed it is larger still"));
       }
@@ -56,6 +61,23 @@ final class ClientQuery {
       RUNNING.set(false);
       context.setLocalProperty(POOL, pool);
     }
+  }
+
+  /** Whether a task did: Spark has its error as text, behind the words for the job. */
+  private static boolean ranOutOfMemory(Throwable error) {
+    for (Throwable each = error; each != null; each = each.getCause()) {
+      if (each instanceof OutOfMemoryError || String.valueOf(each.getMessage()).contains("java.lang.OutOfMemoryError")) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private static RefusedException outOfMemory(Endpoint endpoint, Throwable error) {
+    endpoint.noteOutOfMemory();
+    RefusedException refusal = new RefusedException(endpoint.door.refusal("SQL_OUT_OF_MEMORY", ""));
+    refusal.addSuppressed(error);
+    return refusal;
   }
 
   private static LogicalPlan collected(

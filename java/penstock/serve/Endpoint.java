@@ -8,6 +8,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.spark.sql.SparkSession;
 
@@ -27,6 +28,7 @@ public final class Endpoint {
 
   private final Map<Long, Running> running = new ConcurrentHashMap<>();
   private final AtomicLong started = new AtomicLong();
+  private final AtomicBoolean ranOutOfMemory = new AtomicBoolean();
   private final ScheduledExecutorService clock =
       Executors.newSingleThreadScheduledExecutor(
           task -> {
@@ -78,6 +80,15 @@ public final class Endpoint {
   /** Returns how many queries have begun. */
   public long count() {
     return started.get();
+  }
+
+  /** Returns whether a query has run out of memory since this was asked the last time. */
+  public boolean ranOutOfMemory() {
+    return ranOutOfMemory.getAndSet(false);
+  }
+
+  void noteOutOfMemory() {
+    ranOutOfMemory.set(true);
   }
 
   Running begin(String user) {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ from unittest.mock import Mock
 import pytest
 from tests.repo.documents import ROOT
 
+from penstock.errors import ExternalError
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.reporting import cluster_watch
@@ -74,11 +77,41 @@ def test_an_endpoint_ends_with_its_jvm(monkeypatch: pytest.MonkeyPatch, dead: bo
     endpoint, users = Mock(), Mock()
     users.refresh.return_value = ()
     endpoint.running.side_effect = ConnectionError("the JVM answers no more")
-    serving = server.Server(endpoint, Mock(), users, Mock(), report, time.time())
+    endpoint.ran_out_of_memory.return_value = False
+    serving = server.Server(endpoint, Mock(), users, Mock(), report, time.time(), Mock())
     if dead:
         with pytest.raises(ConnectionError):
             serving.run(stop)
     else:
         serving.run(stop)
     assert bool(reported) is not dead
+    endpoint.stop.assert_called_once_with()
+
+
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (lambda: 1, None),
+        (lambda: threading.Event().wait(5), "no job ends any more"),
+        (Mock(side_effect=ValueError("stopped SparkContext")), "stopped SparkContext"),
+    ],
+    ids=["works", "hangs", "fails"],
+)
+def test_an_endpoint_ends_when_no_job_does_after_a_query_ran_out_of_memory(
+    monkeypatch: pytest.MonkeyPatch, job: Callable[[], object], reason: str | None
+) -> None:
+    monkeypatch.setattr(server, "_USERS_EVERY", 0.01)
+    monkeypatch.setattr(server, "_JOB_SECONDS", 0.1)
+    stop = threading.Event()
+    endpoint, users = Mock(), Mock()
+    users.refresh.return_value = ()
+    endpoint.ran_out_of_memory.side_effect = chain([True], repeat(False))
+    threading.Timer(0.3, stop.set).start()
+    serving = server.Server(endpoint, Mock(), users, Mock(), lambda _: None, time.time(), job)
+    if reason is None:
+        serving.run(stop)
+    else:
+        with pytest.raises(ExternalError) as caught:
+            serving.run(stop)
+        assert (caught.value.condition, caught.value.facts["reason"]) == ("SQL_ENDPOINT_STUCK", reason)
     endpoint.stop.assert_called_once_with()

@@ -18,7 +18,7 @@ from penstock.access.store import access_of
 from penstock.config import PipelineConfig
 from penstock.config.sections.serve import ServeSettings
 from penstock.config.values.authority import is_loopback
-from penstock.errors import ConfigError, PenstockError, StateError, first_line, render
+from penstock.errors import ConfigError, ExternalError, PenstockError, StateError, first_line, render
 from penstock.graph.identifier import Identifier
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
@@ -42,6 +42,7 @@ _OF_ANOTHER_SERVER: Final = (
     "HIVE_SERVER2_THRIFT_HTTP_PORT",
     "HIVE_SERVER2_TRANSPORT_MODE",
 )
+_JOB_SECONDS: Final = 60.0
 _TABLES_EVERY: Final = 5.0
 _USERS_EVERY: Final = 1.0
 
@@ -62,6 +63,10 @@ def with_endpoint(config: PipelineConfig) -> PipelineConfig:
     conf["spark.sql.hive.thriftServer.singleSession"] = "false"  # else clients would have the server's own session
     for name in _OF_ANOTHER_SERVER:  # the Thrift server prefers them to the settings
         os.environ.pop(name, None)
+    options = conf.get("spark.driver.extraJavaOptions", "")
+    # A query that asks for too much must not end those of others: `Server` looks whether the rest still works.
+    conf["spark.driver.extraJavaOptions"] = f"{options} -XX:-ExitOnOutOfMemoryError".lstrip()
+    conf["spark.executor.killOnFatalError.depth"] = "0"
     if config.serve.memory is not None:
         conf.setdefault("spark.driver.memory", config.serve.memory)
     return replace(config, spark_conf=conf)
@@ -96,6 +101,7 @@ class Server:
     access: ServedAccess
     report: Callable[[str], None]
     started: float
+    works: Callable[[], object]
     health: HealthPage | None = None
 
     def state(self) -> dict[str, Any]:
@@ -109,11 +115,17 @@ class Server:
         }
 
     def run(self, stop: threading.Event) -> None:
-        """Follows the users, the grants and the tables until `stop`, then ends; ends, too, when the JVM has died."""
+        """Follows the users, the grants and the tables until `stop`, then ends; ends, too, when the JVM has died.
+
+        Raises:
+            ExternalError: SQL_ENDPOINT_STUCK.
+        """
         next_tables = time.monotonic() + _TABLES_EVERY
         try:
             while not stop.wait(_USERS_EVERY):
                 self._follow(self._revoke)
+                if self.endpoint.ran_out_of_memory():
+                    self._check_that_jobs_end()
                 if time.monotonic() >= next_tables:
                     self._follow(self._restrict)
                     self._follow(self.tables.refresh)
@@ -122,6 +134,24 @@ class Server:
             if self.health is not None:
                 self.health.close()
             self.endpoint.stop()
+
+    def _check_that_jobs_end(self) -> None:
+        """A thread of Spark's own that ran out of memory is gone, and then no query ends."""
+        failed: list[str] = ["no job ends any more"]
+
+        def work() -> None:
+            try:
+                self.works()
+            except Exception as error:  # noqa: BLE001 - whatever it is, jobs do not work
+                failed[:] = [first_line(error)]
+            else:
+                failed.clear()
+
+        tried = threading.Thread(target=work, name="a job", daemon=True)
+        tried.start()
+        tried.join(_JOB_SECONDS)
+        if failed:
+            raise ExternalError("SQL_ENDPOINT_STUCK", reason=failed[0])
 
     def _revoke(self) -> None:
         for user in self.users.refresh():
@@ -234,7 +264,8 @@ def _started(workspace: Workspace, answers: _Answers) -> Server:
         row_limit=serve.row_limit,
         query_timeout=math.ceil(serve.query_timeout),
     )
-    server = Server(endpoint, answers.tables, answers.users, answers.access, answers.report, time.time())
+    works = workspace.spark.range(1).count
+    server = Server(endpoint, answers.tables, answers.users, answers.access, answers.report, time.time(), works)
     if serve.health_port is not None:
         server.health = HealthPage(serve.health_port, server.state)
     return server

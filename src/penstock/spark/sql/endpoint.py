@@ -98,6 +98,10 @@ class SqlEndpoint:
         """Returns how many queries have begun."""
         return int(self._endpoint.count())
 
+    def ran_out_of_memory(self) -> bool:
+        """Whether a query did since this was asked the last time: other threads may have, too."""
+        return bool(self._endpoint.ranOutOfMemory())
+
     def cancel(self, user: str | None, condition: str) -> int:
         """Ends the queries of a user, or all, with this condition; returns how many."""
         return int(self._endpoint.cancel(user, condition))
