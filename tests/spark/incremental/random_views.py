@@ -122,11 +122,14 @@ _NESTED = [
 _TOPS = [
     "SELECT * FROM ({rows}) WHERE {where}",
     "SELECT k, s FROM ({rows})",
-    "SELECT k, sum(v) AS total, count(*) AS n, count(d) AS m, min(d) AS lo, max(s) AS hi FROM ({rows}) GROUP BY k",
+    (
+        "SELECT k, avg(v) AS mean, sum(v) AS total, count(v) AS n, count(d) AS m, min(d) AS lo, max(s) AS hi"
+        " FROM ({rows}) GROUP BY k"
+    ),
     "SELECT s, k, sum(d) AS total, sum(id) FILTER (WHERE g = 1) AS odd FROM ({rows}) WHERE {where} GROUP BY k, s",
     "SELECT k, avg(v) AS a, count(DISTINCT s) AS n, collect_set(g) IS NULL AS none FROM ({rows}) GROUP BY k",
     "SELECT coalesce(k, -1) AS kk, sum(v) AS total FROM ({rows}) GROUP BY coalesce(k, -1) HAVING sum(v) > 20",
-    "SELECT count(*) AS n, sum(v) AS total, max(d) AS hi FROM ({rows})",
+    "SELECT count(id) AS n, sum(id) AS ids, avg(id) AS mean, sum(v) AS total, max(d) AS hi FROM ({rows})",
     "SELECT DISTINCT k, s FROM ({rows}) WHERE {where}",
     "SELECT k, id, rank() OVER (PARTITION BY k, s ORDER BY v) AS place FROM ({rows})",
     "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS p FROM ({rows})) WHERE p < 3",

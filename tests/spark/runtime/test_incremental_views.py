@@ -33,7 +33,10 @@ def kinds():
 
 @INCREMENTAL
 def totals():
-    return dlt.read("orders").groupBy("kind").agg(F.sum("amount").alias("amount"), F.max("id").alias("newest"))
+    return spark.sql(
+        "SELECT kind, sum(amount) amount, count(amount) orders, avg(amount) mean, max(id) newest"
+        " FROM orders GROUP BY kind"
+    )
 
 @INCREMENTAL
 def best():
@@ -57,7 +60,8 @@ def first():
 QUERIES = {
     "large": "SELECT * FROM orders WHERE amount > 5",
     "kinds": "SELECT kind, sum(amount) amount, count(*) orders FROM orders GROUP BY kind",
-    "totals": "SELECT kind, sum(amount) amount, max(id) newest FROM orders GROUP BY kind",
+    "totals": "SELECT kind, sum(amount) amount, count(amount) orders, avg(amount) mean, max(id) newest"
+    " FROM orders GROUP BY kind",
     "best": "SELECT * FROM (SELECT *, rank() OVER (PARTITION BY kind ORDER BY amount DESC) place FROM orders)"
     " WHERE place = 1",
     "named": "SELECT l.kind, l.id, l.amount, t.newest FROM (SELECT * FROM orders WHERE amount > 5) l"

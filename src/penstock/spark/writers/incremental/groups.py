@@ -1,10 +1,10 @@
 """Groups whose new rows are merged into the view's own, when rows were only added to one input.
 
 For the groups of R + d: sum(R + d) = sum(R) + sum(d), count likewise, min(R + d) = least(min(R), min(d)), max likewise,
-where NULL, the sum or extreme of nothing, gives way to the other. So the view itself is the state, and only d is
-aggregated. A sum of floating-point numbers depends on their order, here as in any two runs of Spark. What was removed
-cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that is left is not in the view. Nor is it
-done without ANSI mode, in which a sum that overflows is NULL as well.
+where NULL, the sum or extreme of nothing, gives way to the other; an average follows from its sum and count. So the
+view itself is the state, and only d is aggregated. A sum of floating-point numbers depends on their order, here as in
+any two runs of Spark. What was removed cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that
+is left is not in the view. Nor is it done without ANSI mode, in which a sum that overflows is NULL as well.
 (Source: Gray et al.: Data Cube, 1997, on distributive functions.)
 """
 
@@ -14,11 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
+from penstock.spark.writers.incremental.averages import Average, average_of
 from penstock.spark.writers.incremental.linear import Inputs, rebuilt
 from penstock.spark.writers.incremental.plans import kind_of, project
 from penstock.spark.writers.incremental.shape import Changes, Node, Operator, obstacle
@@ -47,17 +48,25 @@ DISTRIBUTIVE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MergedColumns:
-    """The columns by which a view is grouped, and the aggregate function of each other one."""
+    """The columns by which a view is grouped, the aggregate functions of others, and averages that follow from them."""
 
     keys: tuple[str, ...]
     functions: Mapping[str, str]
+    averages: Mapping[str, Average]
+
+    def averaged(self, folded: Mapping[str, Column], spark: SparkSession) -> dict[str, Column]:
+        """Returns the averages of groups, from the other values of them."""
+        return {
+            name: average.of(folded[average.total], folded[average.count], spark)
+            for name, average in self.averages.items()
+        }
 
 
 def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
     """Returns how the rows of a query are merged; None when it is not a plain aggregation over a linear query."""
     if node.operator is not Operator.GROUPS or obstacle(node.children[0], changes) is not None:
         return None
-    keys, functions = [], {}
+    keys, aggregates = [], {}
     grouped = _jvm.scala_seq(node.plan.groupingExpressions())
     missing = list(grouped)
     for named in _jvm.scala_seq(node.plan.aggregateExpressions()):
@@ -67,13 +76,17 @@ def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
             keys.append(name)
             missing = [each for each in missing if not expression.semanticEquals(each)]
         elif kind_of(expression) == "AggregateExpression" and not expression.isDistinct():
-            functions[name] = str(expression.aggregateFunction().prettyName())
+            aggregates[name] = expression
         else:
             return None
-    distinct = {name.casefold() for name in (*keys, *functions)}
-    if missing or len(distinct) < len(keys) + len(functions) or not set(functions.values()) <= DISTRIBUTIVE.keys():
+    distinct = {name.casefold() for name in (*keys, *aggregates)}
+    if missing or len(distinct) < len(keys) + len(aggregates):
         return None
-    return MergedColumns(tuple(keys), functions)
+    named = {name: str(each.aggregateFunction().prettyName()) for name, each in aggregates.items()}
+    functions = {name: function for name, function in named.items() if function in DISTRIBUTIVE}
+    averages = {name: average_of(aggregates[name], aggregates) for name in named.keys() - functions.keys()}
+    found = {name: each for name, each in averages.items() if each is not None}
+    return MergedColumns(tuple(keys), functions, found) if len(found) == len(averages) else None
 
 
 def rows_of_added(query: Node, inputs: Inputs) -> DataFrame:
@@ -96,7 +109,9 @@ def merged_rows(stored: DataFrame, added: DataFrame, merged: MergedColumns) -> D
         for name, function in merged.functions.items()
     ]
     rows = together.agg(*values) if values else stored.unionByName(added).distinct()
-    return rows.select(*map(quoted, stored.columns))
+    columns = {name: sf.col(quoted(name)) for name in stored.columns}
+    averages = merged.averaged(columns, stored.sparkSession)
+    return rows.select(*(averages.get(name, column).alias(name) for name, column in columns.items()))
 
 
 def is_added_once(node: Node, changes: Changes) -> bool:

@@ -87,7 +87,10 @@ def _why(query: Node, node: Node) -> str:
         return f"its query has {unknown.why}"
     match node.operator:
         case Operator.GROUPS if node.plan.groupingExpressions().isEmpty():
-            return "it aggregates all rows into one, with a function that is not sum, count, min or max"
+            return (
+                "it aggregates all rows into one, with a function that is not sum, count, min or max,"
+                " nor avg of integers or decimals beside the sum and the count of the same"
+            )
         case Operator.GROUPS:
             return "no column of its result is one that it groups by"
         case Operator.WINDOW:

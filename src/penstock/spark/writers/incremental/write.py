@@ -63,12 +63,12 @@ def _merge(refresh: Refresh, rows: DataFrame, path: str) -> None:
 def _merge_groups(rows: DataFrame, merged: MergedColumns, spark: SparkSession, path: str) -> None:
     same = all_same((sf.col(f"t.{quoted(key)}"), sf.col(f"s.{quoted(key)}")) for key in merged.keys)
     types = {field.name: field.dataType for field in rows.schema}
-    values: dict[str, str | Column] = {
-        quoted(name): DISTRIBUTIVE[function]
-        .of_two(sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}"))
-        .cast(types[name])
+    folded = {
+        name: DISTRIBUTIVE[function].of_two(sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}")).cast(types[name])
         for name, function in merged.functions.items()
     }
+    every = folded | merged.averaged(folded, spark)
+    values: dict[str, str | Column] = {quoted(name): value for name, value in every.items()}
     merge = DeltaTable.forPath(spark, path).alias("t").merge(rows.alias("s"), same)
     if values:
         merge = merge.whenMatchedUpdate(set=values)
