@@ -39,12 +39,12 @@ class JvmPlace:
     """A class that must be among the callers; any when empty."""
 
     def rule(self, kind: str, sign: Path) -> str:
-        """Returns the Byteman rule that holds the flow of this kind here."""
+        """Returns the Byteman rule that holds the flow of this kind, or of the table of that name, here."""
         call, moment = _METHODS[self.call]
         return byteman.rule(
             kind,
             call,
-            self.path.format(table=KINDS[kind]),
+            self.path.format(table=KINDS.get(kind, kind)),
             "sign.createNewFile(); delay(3600000)",
             moment=moment,
             condition=f'callerMatches(".*{self.caller}.*", true, true, 1, 100)' if self.caller else "TRUE",
