@@ -281,7 +281,7 @@ def test_a_batch_function_that_cannot_know_a_repeated_batch_is_told_of(app: Scri
         """\
         def careless(rows, batch_id): rows.write.format("noop").mode("append").save()
         def careful(rows, batch_id): rows.write.format("noop").mode("append").option("txnVersion", batch_id).save()
-        for number, function in enumerate([careless, careful, lambda rows, _: rows.merge]):
+        for number, function in enumerate([careless, careful, lambda rows, _: rows is None and rows.merge]):
             stream = once(events).foreachBatch(function).option("checkpointLocation", f"DIR/c{number}")
             query = stream.start()
             query.stop()
