@@ -17,7 +17,7 @@ from tests.repo.documents import ROOT, blocks
 from tests.spark.pipeline_project import PipelineProject
 
 from penstock.access.sight import TableEvents, everything
-from penstock.errors import DefinitionError
+from penstock.errors import DefinitionError, PenstockError
 from penstock.events import EventLog, EventType, LateRows, Level, UpdateState, batch_progress_of, builders, read_events
 from penstock.events.dlt_columns import pipeline_id
 from penstock.events.flows.facts import details_of
@@ -223,3 +223,14 @@ def test_the_view_has_the_events_of_tables_that_the_reader_may_read(
     assert not rows("SELECT id FROM event_log WHERE error IS NOT NULL", closed="hourly_revenue")
     rows("SELECT 1 AS one", closed="hourly_revenue")
     assert "SELECT 1 AS one" not in asked, "the grants are read for the event log only"
+
+
+@pytest.mark.parametrize("statement", ["SELECT * FROM IDENTIFIER({})", "EXECUTE IMMEDIATE 'SELECT * FROM ' || {}"])
+def test_no_name_that_is_put_together_reads_the_log(
+    project: PipelineProject, spark: SparkSession, statement: str
+) -> None:
+    project.write("")
+    recorded_orders(str(project.directory / ".penstock"))
+    spark.catalog.dropTempView("event_log")  # of another query in this session
+    with pytest.raises(PenstockError):
+        run_sql(project.config, statement.format("'event_' || 'log'"), spark=spark, sight=lambda: everything)

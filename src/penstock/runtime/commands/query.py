@@ -107,9 +107,11 @@ def run_sql(
     """
     say = progress or (lambda _: None)
     with watched_workspace(config, say, spark=spark) as workspace:
-        seen = sight() if re.search(rf"\b{_EVENT_LOG}\b", statement, re.IGNORECASE) else everything
-        events = _events(workspace) if seen is everything else _seen_events(workspace, seen)
-        events.createOrReplaceTempView(_EVENT_LOG)
+        named = dict(functions or {})
+        if re.search(rf"\b{_EVENT_LOG}\b", statement, re.IGNORECASE):  # by no other way: what is not there is not read
+            events = _seen_events(workspace, sight())
+            events.createOrReplaceTempView(_EVENT_LOG)
+            named[_EVENT_LOG] = lambda _: events
         reads = Evaluation(
             workspace.spark,
             ReaderCatalog(
@@ -122,7 +124,7 @@ def run_sql(
             workspace.settings(persist=False),
             lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
             dataset=None,
-            functions={**(functions or {}), _EVENT_LOG: lambda _: events},
+            functions=named,
         )
         if mentions_membership([statement]):
             define_membership(workspace.spark, config.access.roles)
@@ -155,7 +157,9 @@ def _events(workspace: Workspace) -> DataFrame:
 
 
 def _seen_events(workspace: Workspace, sight: Sight) -> DataFrame:
-    """As `_events`, of which Python reads each line."""
+    """As `_events`; unless all of them are seen, Python reads each line."""
+    if sight is everything:
+        return _events(workspace)
     lines = [(encode(event),) for event in filter(None, map(sight, read_events(workspace.layout.uri)))]
     frame = workspace.spark.createDataFrame(lines, "line STRING")
     return frame.selectExpr(f"from_json(line, '{LINE_COLUMNS}') AS event").select("event.*").selectExpr(*sql_columns())
