@@ -177,3 +177,16 @@ def test_state_of_another_query_is_refused(
     assert refused.value.condition == "ADOPT_NOT_EXACT"
     assert reason in refused.value.facts["reason"]
     assert not [*left.at.glob(".penstock/scratch/*"), *left.at.glob(".penstock/checkpoints/**/metadata")]
+
+
+@pytest.mark.parametrize("file", ["state/0/0/2.delta", "offsets/0"])
+def test_a_query_that_cleans_up_meanwhile_is_noticed(left: Shop, tmp_path: Path, file: str) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    shutil.copytree(left.checkpoint("distinct"), checkpoint)
+    left.declare(distinct=QUERIES["distinct"])
+    adopter = left.adopter()
+    planned = adopter.plan("distinct", str(checkpoint))
+    (checkpoint / file).unlink()
+    with pytest.raises(StateError) as refused:
+        adopter.prove(planned, say_nothing)
+    assert "its checkpoint changes" in refused.value.facts["reason"]

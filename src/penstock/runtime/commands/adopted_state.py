@@ -23,7 +23,8 @@ from penstock.runtime.project.workspace import Progress, Workspace
 from penstock.spark.streams.state import compare_state
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder
-from penstock.storage.checkpoint.foreign import ForeignSource, copy_with_names
+from penstock.storage.checkpoint.foreign import ForeignSource, UnreadableCheckpoint, copy_with_names
+from penstock.storage.checkpoint.logs import DamagedFile, UnknownVersion
 from penstock.storage.checkpoint.one_batch import files_after, files_before, repeatable_batches
 from penstock.storage.checkpoint.partitions import note_partitions
 from penstock.storage.checkpoint.state import missing_state_files, operators, state_partitions
@@ -99,6 +100,15 @@ def prove_state(
     """
     if not adoption.flow.stateful or adoption.batch is None:
         return None
+    try:
+        return _proof(workspace, graph, adoption, progress)
+    except (UnreadableCheckpoint, DamagedFile, UnknownVersion, FileNotFoundError) as error:
+        raise StateDoesNotFit(f"its checkpoint changes, or a part of it is damaged: {error}") from error
+    except (PySparkException, Py4JError) as failure:
+        raise StateDoesNotFit(f"its state cannot be read: {first_line(failure)}") from failure
+
+
+def _proof(workspace: Workspace, graph: ResolvedGraph, adoption: Adoption, progress: Progress) -> StateProof:
     batch, version, needed = _newest_with_input(adoption)
     label, storage = adoption.dataset.name, Storage(workspace.config.storage)
     state_rows = 0
@@ -126,8 +136,6 @@ def prove_state(
             replayed = replay_in(workspace, graph, recorded, progress=progress, look=compare_states)
         except PenstockError as failure:
             raise StateDoesNotFit(f"its batch {batch} cannot be run again: {failure.message}") from failure
-        except (PySparkException, Py4JError) as failure:
-            raise StateDoesNotFit(f"its state cannot be read: {first_line(failure)}") from failure
     found = replayed.difference
     if not found.same:
         raise StateDoesNotFit(
