@@ -107,7 +107,7 @@ def run_sql(
     """
     say = progress or (lambda _: None)
     with watched_workspace(config, say, spark=spark) as workspace:
-        named = dict(functions or {})
+        named: dict[str, Callable[[TableFunctionCall], DataFrame]] = dict(functions or {})
         if re.search(rf"\b{_EVENT_LOG}\b", statement, re.IGNORECASE):  # by no other way: what is not there is not read
             events = _seen_events(workspace, sight())
             events.createOrReplaceTempView(_EVENT_LOG)
