@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from penstock.errors import ConfigError, DefinitionError, PenstockError, first_line
 from penstock.graph.sql.names import quoted
 from penstock.observe.stored.tables import StoredTable, check_open, load_version
-from penstock.observe.stored.time_travel import mark_names, moment_of, with_marked_names
+from penstock.observe.stored.time_travel import duckdb_name, mark_names, moment_of, with_marked_names
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.light_pyarrow import import_light_pyarrow
@@ -140,18 +140,14 @@ def _catalog(name: str) -> str:
 
 def _define(connection: duckdb.DuckDBPyConnection, parts: tuple[str, ...], alias: str, delta: DeltaTable) -> None:
     """Makes a view of the table, with the schema by which the query names it, in a catalog of its own name."""
-    names = [_quoted(part) for part in parts]
+    names = [duckdb_name(part) for part in parts]
     if len(parts) == 3:
-        names[0] = _quoted(_catalog(parts[0]))
+        names[0] = duckdb_name(_catalog(parts[0]))
         connection.execute(f"ATTACH IF NOT EXISTS ':memory:' AS {names[0]}")
     if len(parts) > 1:
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(names[:-1])}")
     connection.register(alias, _rows(delta))
     connection.execute(f"CREATE OR REPLACE VIEW {'.'.join(names)} AS SELECT * FROM temp.{alias}")  # noqa: S608 - names are quoted
-
-
-def _quoted(part: str) -> str:
-    return '"' + part.replace('"', '""') + '"'
 
 
 def _rows(delta: DeltaTable) -> Any:

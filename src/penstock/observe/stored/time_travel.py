@@ -30,7 +30,7 @@ def with_marked_names(statement: str) -> str:
             continue
         table = tokens[at - 2] if tokens[at - 1].is_word("FOR") else tokens[at - 1]
         moment = string_value(value) if value.kind is TokenKind.STRING else value.text
-        parts += [statement[done : table.start], _quoted(_marked(_name(table), unit.text.upper(), moment))]
+        parts += [statement[done : table.start], duckdb_name(_marked(_name(table), unit.text.upper(), moment))]
         done = value.stop
     return "".join([*parts, statement[done:]])
 
@@ -86,7 +86,8 @@ def _marked(name: str, unit: str, moment: str) -> str:
     return _MARK.join((name, unit, moment))
 
 
-def _quoted(name: str) -> str:
+def duckdb_name(name: str) -> str:
+    """Returns a name as DuckDB's SQL quotes it."""
     return '"' + name.replace('"', '""') + '"'
 
 
