@@ -21,7 +21,7 @@ from benchmarks.session import share_session
 
 _RESULTS: Final = Path(__file__).parent.parent / ".bench" / "quick"
 _SIZES: Final = {
-    "accelerators": "hadoop_conf json_inference --turns 1 --tables 10 --batches 2 --files 5 --rows 400",
+    "accelerators": "hadoop_conf known_state json_inference --turns 1 --tables 10 --batches 2 --files 5 --rows 400",
     "auto_loader": "--files 100 --batches 1 --rows 1000 --row-files 4 --repeat 1 --warm-up 0",
     "cdc": "--rows 2000 --changes 200 --batches 1 --warm-up 0",
     "orders": "--rows 1000 --files 2 --systems hand-written-tuned,penstock",

@@ -33,6 +33,12 @@ def orders():
     read = spark.readStream.schema("id LONG, customer STRING, amount DOUBLE")
     return read.option("maxFilesPerTrigger", 1).json("in")
 """
+_VIEW: Final = """
+
+@ps.materialized_view
+def customers():
+    return spark.read.table("orders").groupBy("customer").agg({"amount": "sum", "*": "count"})
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,32 @@ def small_batches(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[C
 
 
 @contextmanager
+def views(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[Callable[[], None]]:
+    """Runs of a pipeline with a materialized view over a table that gets a file of rows each time."""
+    (folder / "penstock.yml").write_text("name: views\nschema: bench\n")
+    (folder / "pipeline.py").write_text(_PIPELINE + _VIEW)
+    (folder / "in").mkdir()
+    config, runs = load_project(folder), max(sizes.batches // 10, 1)
+    arrived = 0
+
+    def run() -> None:
+        nonlocal arrived
+        _write_orders(folder / "in", arrived, 1, rows=sizes.rows // 10)
+        arrived += 1
+        _require_none(run_update(config, RefreshSelection(), spark=spark).errors)
+
+    def work() -> None:
+        for _ in range(runs):
+            run()
+
+    run()
+    yield work
+    [counted] = spark.read.format("delta").load(str(folder / ".penstock/tables/bench/customers")).collect()
+    if counted["count(1)"] != arrived * (sizes.rows // 10):
+        raise SystemExit(f"{counted['count(1)']} rows of {arrived * (sizes.rows // 10)}")
+
+
+@contextmanager
 def arriving_files(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[Callable[[], None]]:
     """Auto Loader starts over a folder whose files were read before, and takes in one file more in each batch."""
     landing = folder / "in"
@@ -125,7 +157,7 @@ def inference(spark: SparkSession, folder: Path, sizes: Sizes) -> Iterator[Calla
 
 
 WORKLOADS: Final[dict[str, Workload]] = {
-    each.__name__: each for each in (analysis, small_batches, arriving_files, inference)
+    each.__name__: each for each in (analysis, small_batches, views, arriving_files, inference)
 }
 
 

@@ -76,7 +76,7 @@ public final class KnownTransactions {
     return true;
   }
 
-  private static Field field(String name) throws NoSuchFieldException {
+  static Field field(String name) throws NoSuchFieldException {
     Field field = Snapshot.class.getDeclaredField(name);
     field.setAccessible(true);
     return field;

@@ -11,8 +11,10 @@ from typer.testing import CliRunner
 from penstock.cli.main import app
 from penstock.config import load_project
 from penstock.spark.accelerators import own_classes
+from penstock.spark.accelerators.accelerator import choose
+from penstock.spark.accelerators.own_classes import KNOWN_STATE_EXTENSION
 from penstock.spark.session.cluster.settings import unauthenticated
-from penstock.spark.session.defaults import DEFAULTS, Machine, session_conf
+from penstock.spark.session.defaults import DEFAULTS, DELTA_EXTENSION, Machine, session_conf
 from penstock.spark.session.snapshot_partitions import SMALL, SNAPSHOT_PARTITIONS, snapshot_partitions
 
 CLUSTER = Machine.of("spark://spark.test:7077")
@@ -122,10 +124,19 @@ def test_lists_add_up() -> None:
     conf = session_conf(
         CLUSTER, {"spark.sql.extensions": "com.example.Mine", "spark.jars": "b.jar"}, [("spark.jars", "a.jar")]
     )
-    assert conf["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension,com.example.Mine"
+    assert conf["spark.sql.extensions"] == f"{DELTA_EXTENSION},{KNOWN_STATE_EXTENSION},com.example.Mine"
     assert conf["spark.jars"] == "a.jar,b.jar"
-    named = "com.example.Mine,io.delta.sql.DeltaSparkSessionExtension"
-    assert session_conf(CLUSTER, {"spark.sql.extensions": named})["spark.sql.extensions"] == named
+    named = f"com.example.Mine,{DELTA_EXTENSION}"
+    joined = session_conf(CLUSTER, {"spark.sql.extensions": named})["spark.sql.extensions"]
+    assert joined == f"{KNOWN_STATE_EXTENSION},{named}"
+
+
+def test_the_extension_of_known_state_is_left_out_with_its_accelerator() -> None:
+    choose({"penstock.accelerators.known_state": "off"}, {})
+    try:
+        assert session_conf(CLUSTER, {})["spark.sql.extensions"] == DELTA_EXTENSION
+    finally:
+        choose({})
 
 
 def test_a_cluster_keeps_its_own_sizes_and_addresses() -> None:

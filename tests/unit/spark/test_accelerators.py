@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,4 +59,4 @@ def test_a_wrong_name_or_value_is_an_error(key: str, value: str, expected: str) 
 def test_each_has_a_module_of_its_name_or_says_where_it_is() -> None:
     folder = Path(__file__).parents[3] / "src/penstock/spark/accelerators"
     for name, each in ACCELERATORS.items():
-        assert (folder / f"{name}.py").is_file() or ".py" in each.relies_on
+        assert (folder / f"{name}.py").is_file() or re.search(r"\.(?:py|java)`", each.relies_on)

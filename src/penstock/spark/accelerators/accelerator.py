@@ -38,7 +38,11 @@ class Accelerator:
 
     def applies(self) -> bool:
         """Whether it is in force in this process: proven with what is installed, and not switched off."""
-        return self.name not in _off and all(_installed(name) == version for name, version in self.proven.items())
+        return self.is_on() and all(_installed(name) == version for name, version in self.proven.items())
+
+    def is_on(self) -> bool:
+        """Whether it is not switched off: what a session's settings go by, before versions are known."""
+        return self.name not in _off
 
 
 _off: set[str] = set()
@@ -101,6 +105,12 @@ KNOWN_TRANSACTIONS: Final = Accelerator(
     relies_on="the lazy field `transactions` of Delta's `Snapshot`",
     proven={"delta-spark": "4.4.0"},
 )
+KNOWN_STATE: Final = Accelerator(
+    "known_state",
+    gain="three Spark jobs less when a table that has changed is read, replaced or merged into: 0.2 to 0.4 seconds",
+    relies_on="the lazy field `computedState` of Delta's `Snapshot` (`java/penstock/delta/KnownState.java`)",
+    proven={"pyspark": "4.2.0", "delta-spark": "4.4.0"},
+)
 LOG_CHECKPOINTS: Final = Accelerator(
     "log_checkpoints",
     gain="a second and more in one of 50 batches, in which Delta would write a checkpoint of its log",
@@ -142,6 +152,7 @@ ACCELERATORS: Final = {
         TCP_QUICKACK,
         HADOOP_CONF,
         KNOWN_TRANSACTIONS,
+        KNOWN_STATE,
         LOG_CHECKPOINTS,
         FILE_LISTING,
         READ_FILES_LOG,

@@ -13,6 +13,8 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 - `DeltaSinkProvider`: Delta's streaming sink, which calls the next two after each batch.
 - `KnownTransactions`: gives Delta's cached snapshot the transactions of the checksum file.
+- `KnownStateExtension`: has `KnownState` look at the tables of each query before it is planned.
+- `KnownState`: gives Delta's cached snapshot the numbers of the checksum file.
 - `LogCheckpoints`: writes the checkpoints of a Delta log outside the stream's batches.
 
 `files`: Auto Loader and other streams of files.
@@ -85,6 +87,7 @@ OBJECT_LOG_STORE = "penstock.objectstore.ConditionalLogStore"
 S3_CREDENTIALS = "penstock.objectstore.RenewedCredentials"
 AZURE_LOG_STORE = "penstock.objectstore.ConditionalRenameLogStore"
 GCS_LOG_STORE = "penstock.objectstore.ConditionalCreateLogStore"
+KNOWN_STATE_EXTENSION = "penstock.delta.KnownStateExtension"
 DELTA_SINK = "penstock.delta.DeltaSinkProvider"
 SHARED_STORAGE = "penstock.cluster.SharedStorage"
 SHARED_STORAGE_FOLDER = "spark.penstock.storage"

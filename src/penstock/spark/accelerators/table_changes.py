@@ -24,6 +24,12 @@ def newest_snapshot(spark: SparkSession, index: Any) -> Any:
     return index.deltaLog().update(False, nothing, nothing)
 
 
+def size_of(snapshot: Any) -> int:
+    """Returns the bytes of a table's data files, which its newest checksum has; else a job of Delta counts them."""
+    checksum = snapshot.checksumOpt()
+    return int(checksum.get().tableSizeBytes() if checksum.isDefined() else snapshot.sizeInBytes())
+
+
 def at_snapshot(spark: SparkSession, relation: Any, snapshot: Any) -> Any:
     """Returns a `LogicalRelation` of a Delta table that reads one `Snapshot` of it, with the same attributes."""
     files, nothing = relation.relation(), jvm(spark).scala.Option.empty()

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from penstock.config.profiles import DRIVER_POD
 from penstock.errors.secret_names import REDACTED_KEYS
-from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL
+from penstock.spark.accelerators.accelerator import CHECKPOINT_INTERVAL, DEFAULT_CHECKPOINT_INTERVAL, KNOWN_STATE
 from penstock.spark.accelerators.own_classes import (
     AZURE_LOG_STORE,
     FILE_SYSTEM,
     GCS_LOG_STORE,
+    KNOWN_STATE_EXTENSION,
     LOG_STORE,
     OBJECT_LOG_STORE,
     S3_CREDENTIALS,
@@ -99,6 +100,10 @@ def _if_loopback(value: str) -> Callable[[Machine], str | None]:
     return lambda machine: value if machine.loopback else None
 
 
+def _extensions(_: Machine) -> str:
+    return f"{DELTA_EXTENSION},{KNOWN_STATE_EXTENSION}" if own_jars() and KNOWN_STATE.is_on() else DELTA_EXTENSION
+
+
 def _cores_if_local(machine: Machine) -> str | None:
     return str(machine.cores) if machine.local else None
 
@@ -112,7 +117,11 @@ _REDACTED_TEXTS = (
 
 DEFAULTS: tuple[Default, ...] = (
     # -- Delta
-    Default("spark.sql.extensions", DELTA_EXTENSION, "Delta's SQL: MERGE, OPTIMIZE, DESCRIBE HISTORY"),
+    Default(
+        "spark.sql.extensions",
+        _extensions,
+        "Delta's SQL: MERGE, OPTIMIZE, DESCRIBE HISTORY; and the accelerator `known_state`",
+    ),
     Default(
         "spark.sql.catalog.spark_catalog",
         "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -356,8 +365,13 @@ def session_conf(machine: Machine, chosen: Mapping[str, str], extra: Iterable[tu
     conf.update(extra)
     for key, value in chosen.items():
         separator, ours = _JOINED.get(key), conf.get(key, "")
-        adds_up = separator is not None and ours and ours not in {value, *value.split(separator)}
-        conf[key] = f"{ours}{separator}{value}" if adds_up else value
+        if separator is None:
+            conf[key] = value
+        else:
+            theirs = value.split(separator)
+            conf[key] = separator.join(
+                [*(each for each in ours.split(separator) if each and each not in theirs), value]
+            )
     return dict(sorted(conf.items()))
 
 

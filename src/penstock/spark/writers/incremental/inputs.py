@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from penstock.errors import PenstockError
 from penstock.spark import _jvm
-from penstock.spark.accelerators.table_changes import at_snapshot, changed_between, newest_snapshot
+from penstock.spark.accelerators.table_changes import at_snapshot, changed_between, newest_snapshot, size_of
 from penstock.spark.writers.incremental.plans import new_attribute, under
 from penstock.spark.writers.incremental.shape import Node, Operator, node_of
 from penstock.storage import local_path
@@ -97,13 +97,13 @@ class VersionedInputs:
     @property
     def changed_share(self) -> float:
         """How much of the bytes of the tables that have changed was added or removed."""
-        sizes = [int(self._tables[path].snapshot.sizeInBytes()) for path, change in self._changes.items() if change]
+        sizes = [size_of(self._tables[path].snapshot) for path, change in self._changes.items() if change]
         return self.changed_size / max(sum(sizes), 1)
 
     @property
     def size(self) -> int:
         """The bytes of all tables: what a full refresh reads."""
-        return sum(int(table.snapshot.sizeInBytes()) for table in self._tables.values())
+        return sum(size_of(table.snapshot) for table in self._tables.values())
 
     @property
     def changed_size(self) -> int:
@@ -114,7 +114,7 @@ class VersionedInputs:
     def unchanged_size(self) -> int:
         """The bytes of the tables that are as they were."""
         unchanged = (table for path, table in self._tables.items() if not self._changes[path])
-        return sum(int(table.snapshot.sizeInBytes()) for table in unchanged)
+        return sum(size_of(table.snapshot) for table in unchanged)
 
     @property
     def removes(self) -> bool:

@@ -14,7 +14,7 @@ from penstock.errors import first_line
 from penstock.events import RefreshChoice, RefreshMethod
 from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
-from penstock.spark.accelerators.table_changes import newest_snapshot
+from penstock.spark.accelerators.table_changes import newest_snapshot, size_of
 from penstock.spark.writers.incremental.counted import NotCounted, counted_changes
 from penstock.spark.writers.incremental.groups import (
     MergedColumns,
@@ -129,7 +129,7 @@ class View:
     def size(self, spark: SparkSession) -> int:
         """Returns the bytes of its data files."""
         index = _jvm.file_index(_jvm.analyzed_plan(self.rows(spark)))
-        return int(newest_snapshot(spark, index).sizeInBytes())
+        return size_of(newest_snapshot(spark, index))
 
     def stored(self, spark: SparkSession) -> DataFrame | None:
         """Returns its present rows if it is to be written anew."""
