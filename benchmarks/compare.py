@@ -80,17 +80,18 @@ def _startup_table(runs: list[dict[str, Any]]) -> str:
         [
             run["what"],
             _seconds(run),
+            f"{statistics.median(run['processor_seconds']):.2f}" if "processor_seconds" in run else "",
             *_goal_of_seconds(run),
         ]
         for run in runs
     ]
-    return _markdown(["what", "seconds", "goal", "met"], rows)
+    return _markdown(["what", "seconds", "of processors", "goal", "met"], rows)
 
 
 def _goal_of_seconds(run: dict[str, Any]) -> tuple[str, str]:
     if run["goal"] is None:
         return "", ""
-    return f"{run['goal']:.1f}", "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no"
+    return f"{run['goal']:g}", "yes" if statistics.median(run["seconds"]) <= run["goal"] else "no"
 
 
 def _steps_table(runs: list[dict[str, Any]]) -> str:

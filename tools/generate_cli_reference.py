@@ -11,9 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-import typer.main
-
-from penstock.cli.main import app
+from penstock.cli.command_table import all_commands
 
 TARGET = Path(__file__).resolve().parent.parent / "docs/reference/cli.md"
 
@@ -40,17 +38,7 @@ ends with an error, the document is `{"errors": [{condition, message, fix, datas
 
 def reference() -> str:
     """Returns the page."""
-    command: Any = typer.main.get_command(app)
-    return HEAD + "".join(_section(name, one) for name, one in commands(command).items())
-
-
-def commands(group: Any, prefix: str = "") -> dict[str, Any]:
-    """Returns every command by the words that call it, those of groups too."""
-    found: dict[str, Any] = {}
-    for name, command in group.commands.items():
-        inner = commands(command, f"{prefix}{name} ") if hasattr(command, "commands") else {f"{prefix}{name}": command}
-        found.update(inner)
-    return found
+    return HEAD + "".join(_section(name, command.load()) for name, command in all_commands().items())
 
 
 def _section(name: str, command: Any) -> str:

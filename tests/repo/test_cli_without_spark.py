@@ -11,6 +11,9 @@ import pytest
 
 SPARK = {"pyspark", "delta", "py4j"}
 HEAVY = SPARK | {"pandas", "numpy", "pyarrow", "deltalake", "uvicorn", "starlette", "fsspec", "asyncio"}
+NOT_FOR_TEXT = {"pydantic", "rich.markdown"}
+"""Typer's: for values that are not text, and for help."""
+
 OF_A_PIPELINE = {"penstock.events", "penstock.storage", "penstock.config", "ruamel.yaml"}
 PROGRAM = """
 import json, sys
@@ -53,6 +56,25 @@ def test_help_loads_nothing_that_a_pipeline_needs(tmp_path: Path) -> None:
     codes, loaded = run("run --help", "status --help", cwd=tmp_path)
     assert codes == [0, 0]
     assert loaded & OF_A_PIPELINE == set()
+
+
+def test_status_loads_no_other_command(project: Path) -> None:
+    codes, loaded = run("status", "status --json", cwd=project)
+    assert codes == [0, 0]
+    assert loaded & (HEAVY | NOT_FOR_TEXT) == set()
+    assert _command_modules(loaded) == {"penstock.cli.commands.watching.status"}
+
+
+def test_help_loads_no_command(tmp_path: Path) -> None:
+    codes, loaded = run("--help", "--version", "checkpoint --help", cwd=tmp_path)
+    assert codes == [0, 0, 0]
+    assert _command_modules(loaded) == set()
+    assert "pydantic" not in loaded
+    assert not [name for name in loaded if name.startswith(("penstock.config", "penstock.errors", "penstock.observe"))]
+
+
+def _command_modules(loaded: set[str]) -> set[str]:
+    return {name for name in loaded if name.startswith("penstock.cli.commands.") and name.count(".") == 4}
 
 
 def test_these_commands_start_no_spark(project: Path) -> None:

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 from tests.repo.documents import PAGES, ROOT, Block, blocks, links
 
-from penstock.cli.main import app
+from penstock.cli.command_table import all_commands
 from penstock.declare import load_pipeline
 from penstock.errors.catalogue import conditions
 
@@ -30,14 +29,9 @@ SHELL = [block for block in ALL_BLOCKS if block.kind in {"sh", "console"}]
 
 
 @cache
-def commands(group: Any = None, prefix: str = "") -> dict[str, Any]:
+def commands() -> dict[str, Any]:
     """Returns every command by the words that call it, those of groups too."""
-    found: dict[str, Any] = {}
-    root: Any = typer.main.get_command(app) if group is None else group
-    for name, command in root.commands.items():
-        inner = hasattr(command, "commands")
-        found |= commands(command, f"{prefix}{name} ") if inner else {f"{prefix}{name}": command}
-    return found
+    return {words: command.load() for words, command in all_commands().items()}
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=str)

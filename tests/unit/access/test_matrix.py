@@ -7,13 +7,12 @@ grants do not concern it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pytest
-import typer
 from deltalake import write_deltalake
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
@@ -22,6 +21,7 @@ from typer.testing import CliRunner
 
 from penstock.access.statements import ChangeGrant, parse_statement
 from penstock.access.store import record_grant
+from penstock.cli.command_table import all_commands
 from penstock.cli.main import app
 from penstock.config import load_project
 from penstock.dashboard.application import create_application
@@ -141,17 +141,8 @@ def log_in(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     return lambda user: monkeypatch.setattr("pwd.getpwuid", lambda _: type("Entry", (), {"pw_name": user}))
 
 
-def commands(group: typer.Typer, before: str = "") -> Iterator[str]:
-    for command in group.registered_commands:
-        assert command.callback is not None
-        yield before + (command.name or command.callback.__name__)
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None
-        yield from commands(inner.typer_instance, f"{inner.typer_instance.info.name} ")
-
-
 def test_each_command_has_a_line() -> None:
-    assert set(commands(app)) == {*_REFUSES, *_NARROWS, *_OTHERS}
+    assert set(all_commands()) == {*_REFUSES, *_NARROWS, *_OTHERS}
 
 
 def test_each_route_has_a_line(project: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from penstock.cli.main import Command, app
+from penstock.cli.lazy_command import Command
+from penstock.cli.main import app
 from penstock.cli.options import names, settings
 from penstock.cli.screen.console import clean, print_json
 from penstock.cli.screen.failures import report_failure, write_report

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import typer.main
 from typer.testing import CliRunner
 
+from penstock.cli.command_table import all_commands
 from penstock.cli.main import app
 
 runner = CliRunner()
@@ -18,10 +18,8 @@ def _flags(command: object) -> set[str]:
 
 
 def test_each_command_that_reads_a_pipeline_file_can_be_told_which_pipeline() -> None:
-    commands = dict(getattr(typer.main.get_command(app), "commands", {}))
-    for group, command in list(commands.items()):
-        commands |= {f"{group} {name}": each for name, each in getattr(command, "commands", {}).items()}
-    chosen = {name: _flags(command) for name, command in commands.items() if "--env" in _flags(command)}
+    flags_of = {name: _flags(command.load()) for name, command in all_commands().items()}
+    chosen = {name: flags for name, flags in flags_of.items() if "--env" in flags}
     assert {"run", "validate", "plan", "status", "quarantine show", "checkpoint ls"} <= set(chosen)
     without = [name for name, flags in chosen.items() if "--pipeline" not in flags]
     assert without == [], "see penstock.cli.project.project_command"

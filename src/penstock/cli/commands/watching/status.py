@@ -21,9 +21,9 @@ def status(
 ) -> None:
     """Show the state of the pipeline and of each dataset: rows, rates, expectations, errors.
 
-    Reads the event log, so it works during a run, after a crash and on a copy, in half a second; on the machine of a
-    run that goes on, also whether that has file descriptors left. `--watch` draws it anew in a terminal, and prints it
-    whenever it changes elsewhere; with `--json` a line each time.
+    Reads the event log, so it works during a run, after a crash and on a copy, in a quarter of a second; on the
+    machine of a run that goes on, also whether that has file descriptors left. `--watch` draws it anew in a terminal,
+    and prints it whenever it changes elsewhere; with `--json` a line each time.
     """
     from penstock.cli.screen.status_view import report
     from penstock.cli.screen.watching import watch as keep_showing
