@@ -229,6 +229,15 @@ def test_show_of_a_protected_table_asks_spark(filled: Path, monkeypatch: pytest.
     ]
 
 
+def test_a_plan_keeps_its_lines(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = "== Physical Plan ==\n+- Scan\x1b[2J\n   +- below"
+    monkeypatch.chdir(filled)
+    monkeypatch.setattr("penstock.cli.commands.tables.sql._by_spark", lambda *_: (["plan"], [(plan,)]))
+    assert ask("sql", "explain select 1", str(filled)).stdout == "== Physical Plan ==\n+- Scan\n   +- below\n"
+    assert answer("sql", "explain select 1", str(filled)) == [{"plan": plan}]
+    assert "1 row" in ask("sql", "SELECT 'x' AS plan", str(filled)).stderr
+
+
 def test_show_takes_a_version_or_a_time(filled: Path) -> None:
     ask("show", "orders", str(filled), "--version", "0", "--timestamp", "2026-01-01", code=2)
 

@@ -23,7 +23,7 @@ from penstock.declare.sql.refusals import (
     refuse_statement,
     unsupported,
 )
-from penstock.declare.sql.statements import SetParameter, Statement, TableKind, UseSchema, WithoutEffect
+from penstock.declare.sql.statements import CreateTable, SetParameter, Statement, TableKind, UseSchema, WithoutEffect
 from penstock.errors import DefinitionError, SourceLocation
 from penstock.graph.identifier import split_name
 from penstock.graph.sql.cursor import Cursor, syntax_error, unquoted
@@ -143,11 +143,33 @@ def _flow_name(cursor: Cursor) -> str:
     return plain
 
 
+def explained_view(source: PlacedText) -> CreateTable | None:
+    """Returns the materialized view that a statement explains, None for any other statement.
+
+    Raises:
+        DefinitionError: as `parse`, for EXPLAIN CREATE MATERIALIZED VIEW.
+    """
+    cursor = Cursor(source)
+    if not cursor.accept("EXPLAIN"):
+        return None
+    _accept_form(cursor)
+    if not cursor.has("MATERIALIZED"):
+        return None  # Spark's alone, perhaps
+    statement = parse(cursor.rest())
+    if isinstance(statement, CreateTable) and statement.kind is TableKind.MATERIALIZED_VIEW:
+        return statement
+    return None
+
+
 def _explain(cursor: Cursor) -> WithoutEffect:
-    for word in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
-        cursor.accept(word)
+    _accept_form(cursor)
     parse(cursor.rest())
     return WithoutEffect()
+
+
+def _accept_form(cursor: Cursor) -> None:
+    for word in ("EXTENDED", "FORMATTED", "CODEGEN", "COST"):
+        cursor.accept(word)
 
 
 def _set(cursor: Cursor) -> SetParameter:

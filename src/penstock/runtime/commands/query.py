@@ -21,6 +21,7 @@ from penstock.events.dlt_columns import sql_columns
 from penstock.events.log.segments import list_segments, replaced_segments
 from penstock.graph.identifier import Identifier
 from penstock.graph.protection import Protection, stored_protection
+from penstock.runtime.commands.explain_view import ExplainedQuery, explained_query, refresh_eligibility
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
 from penstock.runtime.storage_state.catalog import stored_table
@@ -29,6 +30,7 @@ from penstock.spark.delta.protection import protect
 from penstock.spark.evaluation import Evaluation
 from penstock.spark.failures.causes import causes_of, reason_of
 from penstock.spark.failures.translate import missing_files, translate_analysis
+from penstock.spark.plans.inspection import plan_text
 from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.sql.arguments import TableName
 from penstock.spark.sql.collecting import collect_rows
@@ -38,6 +40,9 @@ from penstock.storage import Storage, StorageLayout
 from penstock.storage.delta.table import table_properties
 
 _EVENT_LOG: Final = "event_log"
+
+_PLAN: Final = ["plan"]
+"""The column of EXPLAIN."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,8 @@ def run_sql(
     pipeline's event log, and so is the function of that name, whose argument says on Databricks which
     one. Each of `views` that the statement names is made first; it may call `functions`. A table with a
     row filter or masks is read through its enforcing view. `found` is called with each table before it is read. `sight`
-    returns what of the event log is seen; it is called when the statement names it.
+    returns what of the event log is seen; it is called when the statement names it. EXPLAIN of a
+    query runs nothing, and that of CREATE MATERIALIZED VIEW also says how the view would be refreshed.
 
     Raises:
         DefinitionError: the query cannot be parsed or analysed.
@@ -106,24 +112,22 @@ def run_sql(
         StateError: TABLE_PROTECTION_FAILED.
     """
     say = progress or (lambda _: None)
+    explained = explained_query(statement)
     with watched_workspace(config, say, spark=spark) as workspace:
         named: dict[str, Callable[[TableFunctionCall], DataFrame]] = dict(functions or {})
         if re.search(rf"\b{_EVENT_LOG}\b", statement, re.IGNORECASE):  # by no other way: what is not there is not read
             events = _seen_events(workspace, sight())
             events.createOrReplaceTempView(_EVENT_LOG)
             named[_EVENT_LOG] = lambda _: events
+        catalog = ReaderCatalog(
+            workspace.layout, config.schema, lambda: workspace.define_functions(say), cache(elsewhere), cache(found)
+        )
         reads = Evaluation(
             workspace.spark,
-            ReaderCatalog(
-                workspace.layout,
-                config.schema,
-                lambda: workspace.define_functions(say),
-                cache(elsewhere),
-                cache(found),
-            ),
+            catalog,
             workspace.settings(persist=False),
             lambda source: workspace.layout.schemas(Identifier("", ""), "sql", source),
-            dataset=None,
+            dataset=None if explained is None else "EXPLAIN",  # where nothing is run
             functions=named,
         )
         if mentions_membership([statement]):
@@ -132,6 +136,8 @@ def run_sql(
             if re.search(rf"\b{name}\b(?!\s*\()", statement, re.IGNORECASE):
                 workspace.spark.createDataFrame(list(view.rows()), view.columns).createOrReplaceTempView(name)
         try:
+            if explained is not None:
+                return _PLAN, [(_explain(explained, workspace, catalog, reads),)]
             with handling_reads(reads):
                 frame = workspace.spark.sql(statement)
             rows = collect_rows(frame)
@@ -143,6 +149,14 @@ def run_sql(
                 raise
             raise missing from error
     return frame.columns, rows
+
+
+def _explain(explained: ExplainedQuery, workspace: Workspace, catalog: ReaderCatalog, reads: Evaluation) -> str:
+    """Returns the plan of a query as readers see the tables: rows of a protected one could be counted in it."""
+    refreshed = "" if explained.view is None else refresh_eligibility(explained.view, workspace, catalog.place)
+    with handling_reads(reads):
+        frame = workspace.spark.sql(explained.text)
+    return "\n".join(filter(None, (plan_text(frame, explained.form), refreshed)))
 
 
 def _events(workspace: Workspace) -> DataFrame:
@@ -182,7 +196,7 @@ class ReaderCatalog:
     def find(self, name: str) -> Identifier | None:
         """Returns the protected table of that name; others are left to `stored`."""
         identifier = Identifier.parse(name, default_schema=self.default_schema)
-        path = self._place(identifier)
+        path = self.place(identifier)
         is_protected = path is not None and _protection(identifier, table_properties(path)) is not None
         return identifier if is_protected else None
 
@@ -192,9 +206,14 @@ class ReaderCatalog:
 
     def stored(self, name: str) -> str | None:
         """Returns the path of an open table."""
-        return self._place(Identifier.parse(name, default_schema=self.default_schema))
+        return self.place(Identifier.parse(name, default_schema=self.default_schema))
 
-    def _place(self, identifier: Identifier) -> str | None:
+    def place(self, identifier: Identifier) -> str | None:
+        """Returns the path of a table, None for one that is not there.
+
+        Raises:
+            PenstockError: what `found` raises.
+        """
         path = self.elsewhere().get(identifier) or stored_table(self.layout, identifier)
         if path is not None:
             self.found(identifier)
@@ -208,7 +227,7 @@ class ReaderCatalog:
         Raises:
             StateError: TABLE_PROTECTION_FAILED when it cannot be enforced.
         """
-        path = self._place(identifier)
+        path = self.place(identifier)
         assert path is not None, "find() says so"
         reader = evaluation.spark.readStream if streaming else evaluation.spark.read
         frame = reader.format("delta").options(**options).load(path)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -141,14 +142,28 @@ class Workspace:
             ConfigError: there are no files.
         """
         try:
-            return self._resolve(progress, persist=persist)
+            published = partial(published_table, self.shared)
+            return self.analyse(self.load(progress), progress, stored_table=published, persist=persist)
         except PipelineInvalid as invalid:
             invalid.redact(self.config.redact)
             raise
 
-    def _resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
+    def analyse(
+        self,
+        registry: PipelineRegistry,
+        progress: Progress,
+        *,
+        stored_table: Callable[[Identifier], str | None],
+        persist: bool,
+    ) -> ResolvedGraph:
+        """Analyses every query of what was declared; runs nothing.
+
+        `stored_table` returns the path of a table that is not declared, None for one that is not there.
+
+        Raises:
+            PipelineInvalid: everything that is wrong, together.
+        """
         config = self.config
-        registry = self.load(progress)
         graph = registry.graph()
         errors = [*registry.errors, *check(graph)]
         if self.outside is not None:
@@ -160,7 +175,7 @@ class Workspace:
             layout=self.layout,
             settings=self.settings(persist=persist),
             default_schema=registry.default_schema,
-            stored_table=lambda identifier: published_table(self.shared, identifier),
+            stored_table=stored_table,
             runs_complete=lambda flow: runs_complete(self.layout.checkpoints(flow.target, flow.name)),
             strict=config.strict,
         )

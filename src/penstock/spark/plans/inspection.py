@@ -51,6 +51,12 @@ def empty_relation(spark: SparkSession, schema: StructType, *, streaming: bool) 
     return _jvm.local_relation(spark, schema, streaming=streaming)
 
 
+def plan_text(frame: DataFrame, form: str) -> str:
+    """Returns what EXPLAIN prints of a query; `form` is `simple`, `extended`, `codegen`, `cost` or `formatted`."""
+    mode = _jvm.jvm(frame.sparkSession).org.apache.spark.sql.execution.ExplainMode.fromString(form)
+    return str(frame._jdf.queryExecution().explainString(mode))
+
+
 def check_output_mode(frame: DataFrame, mode: OutputMode) -> None:
     """Asks Spark whether the streaming `frame` can be written in `mode`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -11,7 +11,7 @@ from penstock.cli.grants import about_grants
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
 from penstock.cli.recorded_reads import event_sight, read_check, record_read
-from penstock.cli.screen.console import note, plural, progress_lines
+from penstock.cli.screen.console import note, plural, progress_lines, say
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.cli.screen.rows import print_rows
 
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
     from penstock.config import PipelineConfig
     from penstock.graph.identifier import Identifier
+
+
+_PLAN: Final = ["plan"]
+"""Spark's column of EXPLAIN."""
 
 
 class Engine(Enum):
@@ -43,7 +47,9 @@ def sql(
 
     In Spark, the view event_log is the event log. The view cloud_files_state tells what became of each source file,
     and cloud_files_state(TABLE(name)) of those of one table. All rows of the result are printed, so put a LIMIT on a
-    query over a large table. GRANT, REVOKE and SHOW GRANTS say who may read which tables, and start no Spark.
+    query over a large table. EXPLAIN shows the plan of a query and runs nothing; of CREATE MATERIALIZED VIEW, also
+    whether the view would be refreshed incrementally. GRANT, REVOKE and SHOW GRANTS say who may read which tables, and
+    start no Spark.
     """
     if (answer := about_grants(config, statement)) is not None:
         if answer[0] or as_json:
@@ -58,6 +64,9 @@ def sql(
 
     columns, rows = (_by_duckdb if engine is Engine.DUCKDB else _by_spark)(config, statement, found)
     record_read(config, "sql", tables, len(rows), {"statement": statement})
+    if columns == _PLAN and statement.lstrip().upper().startswith("EXPLAIN") and not as_json:
+        say("\n".join(str(plan) for (plan,) in rows))  # its lines are its form
+        return
     print_rows(columns, rows, as_json=as_json)
     if not as_json:
         note(plural(len(rows), "row"))
