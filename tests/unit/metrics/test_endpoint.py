@@ -17,9 +17,10 @@ from tests.processes import wait_until
 from tests.unit.alerts.receivers import certificate
 from tests.unit.metrics.runs import CANARY, asking, batch, secret, served, values_of
 
+from penstock.access import bounded_http
+from penstock.access.bounded_http import BoundedServer
 from penstock.errors import ConfigError
 from penstock.events import EventLog, EventType, UpdateState, builders
-from penstock.metrics import endpoint
 
 
 def test_prometheus_reads_a_run(log: EventLog) -> None:
@@ -76,7 +77,7 @@ def test_probes_say_whether_a_run_is_alive_and_ready(log: EventLog, tmp_path: Pa
 def test_silent_and_slow_readers_are_disconnected_and_their_number_is_limited(
     log: EventLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secured: bool
 ) -> None:
-    monkeypatch.setattr(endpoint, "_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(bounded_http, "_TIMEOUT_SECONDS", 1.0)
     pem = certificate(tmp_path) if secured else None
     trusted = ssl.create_default_context(cafile=pem) if secured else None
     urls: list[str] = []
@@ -103,7 +104,7 @@ def test_a_new_connection_from_the_port_of_an_old_one_is_limited_too() -> None:
         def handle(self) -> None:
             next(waiting).wait(10)
 
-    server = endpoint._Server(("127.0.0.1", 0), Handler, None)
+    server = BoundedServer(("127.0.0.1", 0), Handler, None)
     serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     serving.start()
     try:
@@ -127,7 +128,7 @@ def test_a_new_connection_from_the_port_of_an_old_one_is_limited_too() -> None:
         server.server_close()
 
 
-def _has_open(server: endpoint._Server, connections: int) -> bool:
+def _has_open(server: BoundedServer, connections: int) -> bool:
     return len(server._open) == connections
 
 

@@ -122,18 +122,26 @@ class View:
     by_cost: bool = True
     rewritten_below: int = REWRITTEN_BELOW
 
-    def rows(self, spark: SparkSession) -> DataFrame:
-        """Returns its present rows."""
-        return spark.read.format("delta").load(self.path)
+    def stored(self, spark: SparkSession) -> StoredView:
+        """Returns it as it is.
 
-    def size(self, spark: SparkSession) -> int:
-        """Returns the bytes of its data files."""
-        index = _jvm.file_index(_jvm.analyzed_plan(self.rows(spark)))
-        return size_of(newest_snapshot(spark, index))
+        Raises:
+            NotKnown: it is not known what its rows stand for.
+        """
+        if self.last is None:
+            raise NotKnown("there is no refresh to go on from")
+        rows = spark.read.format("delta").load(self.path)
+        size = size_of(newest_snapshot(spark, _jvm.file_index(_jvm.analyzed_plan(rows))))
+        return StoredView(rows, size, is_rewritten=size < self.rewritten_below)
 
-    def stored(self, spark: SparkSession) -> DataFrame | None:
-        """Returns its present rows if it is to be written anew."""
-        return self.rows(spark) if self.size(spark) < self.rewritten_below else None
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """The present rows of a view, the bytes of its data files, and whether it is written anew when rows change."""
+
+    rows: DataFrame
+    size: int
+    is_rewritten: bool
 
 
 def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Refresh:
@@ -160,8 +168,9 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
         return Refresh(choice, pinned, inputs.versions)
 
     try:
-        refresh = _incremental(query, view, inputs, able)
-        choice = replace(refresh.choice, bytes_read=_bytes_read(refresh, view, inputs), bytes_in_full=inputs.size)
+        stored = view.stored(spark)
+        refresh = _incremental(query, view, stored, inputs, able)
+        choice = replace(refresh.choice, bytes_read=_bytes_read(refresh, stored, inputs), bytes_in_full=inputs.size)
         return replace(refresh, choice=choice, in_full=in_full)
     except NotKnown as unknown:
         return in_full(str(unknown))
@@ -169,7 +178,7 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
         return in_full(f"what has changed cannot be read: {first_line(error)}")
 
 
-def _bytes_read(refresh: Refresh, view: View, inputs: VersionedInputs) -> int:
+def _bytes_read(refresh: Refresh, stored: StoredView, inputs: VersionedInputs) -> int:
     match refresh.choice.method:
         case RefreshMethod.RECOMPUTE_KEYS:
             read = inputs.size + inputs.changed_size
@@ -177,15 +186,15 @@ def _bytes_read(refresh: Refresh, view: View, inputs: VersionedInputs) -> int:
             read = inputs.changed_size + inputs.unchanged_size
         case _:
             read = 0
-    return read + (view.size(inputs.spark) if refresh.replaced or refresh.merged or refresh.rewrites else 0)
+    return read + (stored.size if refresh.replaced or refresh.merged or refresh.rewrites else 0)
 
 
 def _full(why: str, able: Capability | None = None) -> RefreshChoice:
     return RefreshChoice(RefreshMethod.FULL, why, () if able is None else able.methods)
 
 
-def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capability) -> Refresh:
-    _look(query, view, inputs)
+def _incremental(query: Node, view: View, stored: StoredView, inputs: VersionedInputs, able: Capability) -> Refresh:
+    _look(query, view, stored, inputs)
 
     def by(method: RefreshMethod) -> RefreshChoice:
         return RefreshChoice(method, "", able.methods, inputs.changed_share)
@@ -202,8 +211,8 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
         merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
         if merged is not None:
             added = rows_of_added(query, inputs)
-            if (stored := view.stored(spark)) is not None:
-                rows = merged_rows(stored, added, merged)
+            if stored.is_rewritten:
+                rows = merged_rows(stored.rows, added, merged)
                 return Refresh(by(RefreshMethod.MERGE_GROUPS), rows, versions, rewrites=True)
             return Refresh(by(RefreshMethod.MERGE_GROUPS), added, versions, merged=merged)
     if linear:
@@ -213,14 +222,14 @@ def _incremental(query: Node, view: View, inputs: VersionedInputs, able: Capabil
             rows, replaced = counted_changes(query, view.path, inputs)
         except NotCounted as reason:
             raise NotKnown(str(reason)) from reason
-        return _replacing(by(RefreshMethod.CHANGE_ROWS), rows, replaced, view, inputs)
+        return _replacing(by(RefreshMethod.CHANGE_ROWS), rows, replaced, stored, inputs)
     keys = keys_of(query, inputs.changed)
     if keys is None:
         raise NotKnown("rows were removed from what it reads, or changed")
     rows, replaced = recomputed(query, keys, inputs)
-    if view.by_cost and (touched := replaced.values.count()) > MOST_KEYS * (there := view.rows(spark).count()):
+    if view.by_cost and (touched := replaced.values.count()) > MOST_KEYS * (there := stored.rows.count()):
         raise NotKnown(f"{touched:,} keys have changed, and the view has {there:,} rows")
-    return _replacing(by(RefreshMethod.RECOMPUTE_KEYS), rows, replaced, view, inputs)
+    return _replacing(by(RefreshMethod.RECOMPUTE_KEYS), rows, replaced, stored, inputs)
 
 
 def _types(frame: DataFrame) -> dict[str, str]:
@@ -228,15 +237,13 @@ def _types(frame: DataFrame) -> dict[str, str]:
     return {field.name.casefold(): field.dataType.simpleString() for field in frame.schema}
 
 
-def _look(query: Node, view: View, inputs: VersionedInputs) -> None:
+def _look(query: Node, view: View, stored: StoredView, inputs: VersionedInputs) -> None:
     """Finds out what has changed.
 
     Raises:
         NotKnown: why the view is not refreshed by that.
     """
-    if view.last is None:
-        raise NotKnown("there is no refresh to go on from")
-    if _types(view.rows(inputs.spark)) != _types(_jvm.frame_of(inputs.spark, query.plan)):
+    if _types(stored.rows) != _types(_jvm.frame_of(inputs.spark, query.plan)):
         raise NotKnown("its table has columns of other types than its query")
     inputs.look()
     if view.by_cost and inputs.changed_share > MOST_CHANGED:
@@ -244,8 +251,8 @@ def _look(query: Node, view: View, inputs: VersionedInputs) -> None:
 
 
 def _replacing(
-    choice: RefreshChoice, rows: DataFrame, replaced: ReplacedRows, view: View, inputs: VersionedInputs
+    choice: RefreshChoice, rows: DataFrame, replaced: ReplacedRows, stored: StoredView, inputs: VersionedInputs
 ) -> Refresh:
-    if (stored := view.stored(inputs.spark)) is None:
+    if not stored.is_rewritten:
         return Refresh(choice, rows, inputs.versions, replaced=replaced)
-    return Refresh(choice, replaced.kept_of(stored).unionByName(rows), inputs.versions, rewrites=True)
+    return Refresh(choice, replaced.kept_of(stored.rows).unionByName(rows), inputs.versions, rewrites=True)
