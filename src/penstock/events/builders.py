@@ -221,7 +221,7 @@ def planning_warning(warning: str, *, name: str | None = None) -> Built:
 def flow_status(
     name: str, status: FlowStatus, *, reason: str | None = None, lateness_not_measured: str | None = None
 ) -> Built:
-    """A flow enters a state. `reason`: why it failed, is skipped, or is started again.
+    """A flow enters a state. `reason`: why it failed, is skipped or started again; of one that is idle, when it runs.
 
     `lateness_not_measured`: why it is not counted how late its rows come.
     """

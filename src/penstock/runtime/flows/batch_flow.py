@@ -10,7 +10,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from penstock.errors import first_line
-from penstock.events import FlowStatus
+from penstock.events import FlowStatus, RefreshMethod
 from penstock.graph.elements import ChangeFlow, RefreshPolicy
 from penstock.plan.refresh import UNCHANGED, changed_inputs
 from penstock.plan.stages import RefreshMaterializedView, RunOnceFlow
@@ -39,6 +39,8 @@ class BatchFlow:
         self._flow = stage.flow
         self._services = services
         self._refreshes = 0
+        self.incremental = False
+        """Whether the last refresh was by what had changed."""
         self._last = stage.last if isinstance(stage, RefreshMaterializedView) else None
 
     def run(self) -> str | None:
@@ -125,6 +127,7 @@ class BatchFlow:
     def _refreshed(
         self, refresh: Refresh | None, read: RefreshRecord | None, conf: Mapping[str, str]
     ) -> tuple[FlowQuery, str, Counters]:
+        self.incremental = refresh is not None and refresh.choice.method is not RefreshMethod.FULL
         if refresh is not None:
             self._services.reporter.refresh(self._flow, refresh.choice)
         if refresh is not None and refresh.versions is not None:

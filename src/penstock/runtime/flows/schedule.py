@@ -31,7 +31,12 @@ from penstock.runtime.flows.streaming_flow import StreamingFlow
 from penstock.spark.session.setup.children import kill_children
 
 MAX_CONCURRENT_FLOWS = 16
-_DEFAULT_REFRESH_INTERVAL = "1 minute"
+_LONGEST_PAUSE = 60.0
+"""Seconds between two refreshes of a continuous update, where no trigger interval is set."""
+
+_PAUSE_FACTOR = 10.0
+"""So many times as long as it took is the pause after an incremental refresh of the only view."""
+
 _POLL_SECONDS = 0.2
 _ABANDON_SECONDS = 10.0  # with GIVE_UP_SECONDS of the lock less than its STALE_SECONDS
 
@@ -49,7 +54,9 @@ def run_flows(stages: Iterable[FlowStage], services: FlowServices) -> None:
     So is what has ended the thread of a flow; a JVM that does not let the flows end is killed.
     """
     slots = threading.BoundedSemaphore(MAX_CONCURRENT_FLOWS) if services.trigger.stops else None
-    flows = [FlowThread(stage, services, slots) for stage in stages]
+    stages = tuple(stages)
+    views = sum(isinstance(stage, RefreshMaterializedView) for stage in stages)
+    flows = [FlowThread(stage, services, slots, views) for stage in stages]
     started: list[FlowThread] = []
     try:
         for flow in flows:
@@ -92,10 +99,13 @@ def _end_soon(flows: Sequence[FlowThread]) -> None:
 class FlowThread(InheritableThread):
     """Takes one flow through its states; its errors go on the board of the services.
 
-    `ended` is set last. `crash` is what has ended the thread itself: the end of the flow is in no event then.
+    `views` are the materialized views of the update: together their refreshes by what has changed take a tenth of the
+    time. `ended` is set last. `crash` is what has ended the thread itself: the end of the flow is in no event then.
     """
 
-    def __init__(self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None) -> None:
+    def __init__(
+        self, stage: FlowStage, services: FlowServices, slots: threading.Semaphore | None, views: int = 1
+    ) -> None:
         super().__init__(target=self._run_flow, name=f"flow {stage.dataset}", session=services.spark)
         self.daemon = True
         self.ended = threading.Event()
@@ -103,6 +113,7 @@ class FlowThread(InheritableThread):
         self._stage = stage
         self._services = services
         self._slots = slots
+        self._pause_factor = _PAUSE_FACTOR * max(views, 1)
         self._upstream = tuple(map(services.board.table, stage.after))
         self._status = FlowStatus.FAILED
 
@@ -148,7 +159,7 @@ class FlowThread(InheritableThread):
         """
         if not self._services.trigger.stops and isinstance(self._stage, StreamingStage):
             return None
-        latest = math.inf if self._services.trigger.stops else time.monotonic() + self._refresh_pause
+        latest = math.inf if self._services.trigger.stops else time.monotonic() + self._pause()
         overlap = isinstance(self._stage, StreamingStage) and self._stage.overlap
         for name, table in zip(self._stage.after, self._upstream, strict=True):
             ready = table.first_batch if overlap or not self._services.trigger.stops else table.ended
@@ -169,35 +180,47 @@ class FlowThread(InheritableThread):
             case RefreshMaterializedView():
                 definition = self._stage.flow.definition
                 elsewhere = definition is not None and (definition.moving or bool(definition.outside))
-                return self._run_again_and_again(BatchFlow(self._stage, self._services).run, each_time=elsewhere)
+                refresh = BatchFlow(self._stage, self._services)
+                return self._run_again_and_again(refresh.run, lambda: refresh.incremental, each_time=elsewhere)
             case RunSnapshotFlow():
                 flow = SnapshotFlow(self._stage, self._services)
                 return self._run_again_and_again(flow.run, each_time=not self._upstream)
         return None
 
-    @property
-    def _refresh_pause(self) -> float:
-        """The shortest time in seconds between two refreshes of a continuous update."""
-        trigger = self._services.trigger_of(self._stage.flow)
-        return max(parse_interval(trigger.interval or _DEFAULT_REFRESH_INTERVAL), _POLL_SECONDS)
+    def _pause(self, seconds: float = math.inf) -> float:
+        """The shortest time in seconds between two runs of a continuous update, one of which took `seconds`.
 
-    def _run_again_and_again(self, run: Callable[[], str | None], *, each_time: bool) -> str | None:
+        The trigger interval, if there is one; else a minute, or less after a short run.
+        """
+        interval = self._services.trigger_of(self._stage.flow).interval
+        pause = min(self._pause_factor * seconds, _LONGEST_PAUSE) if interval is None else parse_interval(interval)
+        return max(pause, _POLL_SECONDS)
+
+    def _run_again_and_again(
+        self, run: Callable[[], str | None], cheap: Callable[[], bool] = lambda: False, *, each_time: bool
+    ) -> str | None:
         """Runs a batch flow; in a continuous update again whenever a table that it reads has changed, not too often.
 
         Commits that are made during a run may not be in it. Nothing reports when data outside of the pipeline
-        changes, so with `each_time` that is checked each time. Returns why there was nothing to do, if so.
+        changes, so with `each_time` that is checked each time. `cheap` says whether the last run may soon be followed
+        by another one. Returns why there was nothing to do, if so.
         """
-        seen = _commits(self._upstream)
-        left_out = run()
-        if self._services.trigger.stops:
-            return left_out
-        self._services.reporter.flow(self._stage.flow, FlowStatus.IDLE)
-        while not self._services.stop.wait(self._refresh_pause):
-            if (now := _commits(self._upstream)) != seen or each_time:
-                seen = now
-                run()
-                self._services.reporter.flow(self._stage.flow, FlowStatus.IDLE)
-        raise Stopped
+        idle = False
+        while True:
+            seen, started = _commits(self._upstream), time.monotonic()
+            left_out = run()
+            if self._services.trigger.stops:
+                return left_out
+            ended = time.monotonic()
+            soon = cheap() if left_out is None else not each_time
+            pause = self._pause(ended - started if soon else math.inf)
+            if left_out is None or not idle:
+                reason, idle = f"runs again in {pause:.1f} s at the earliest", True
+                self._services.reporter.flow(self._stage.flow, FlowStatus.IDLE, reason=reason)
+            due = ended + pause
+            while time.monotonic() < due or not (each_time or _commits(self._upstream) != seen):
+                if self._services.stop.wait(_POLL_SECONDS):
+                    raise Stopped
 
 
 def _commits(tables: Iterable[TableProgress]) -> int:
