@@ -46,9 +46,8 @@ class RandomTables:
             first, last = self._next, self._next + self.random.randint(1, 6)
             some = self.random.randint(2, 9)
             facts, names = _FACTS.format(first=first, last=last), _NAMES.format(first=first % 7, last=first % 7 + 1)
-            self.spark.sql(
-                self.query(statement).replace("<facts>", facts).replace("<names>", names).replace("<n>", str(some))
-            )
+            text = self.query(statement).replace("<facts>", facts).replace("<names>", names)
+            self.spark.sql(text.replace("<n>", str(some)).replace("<last>", str(last)))
             self._next = last
         return one
 
@@ -77,7 +76,7 @@ _CHANGES = {
         "DELETE FROM {f} WHERE id % 9 = 2",
     ],
     "all is written again": ["INSERT OVERWRITE {f} SELECT * FROM {f}"],
-    "a column comes": ["ALTER TABLE {n} ADD COLUMNS (extra_<n> INT)", "INSERT INTO {f} <facts>"],
+    "a column comes": ["ALTER TABLE {n} ADD COLUMNS (extra_<last> INT)", "INSERT INTO {f} <facts>"],
 }
 
 
