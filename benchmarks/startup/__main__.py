@@ -69,6 +69,8 @@ def _timings(folder: Path, recorded: Path, tables: int) -> list[Timing]:
         Timing(f"penstock validate, {tables} tables", 10.0, lambda: with_spark("validate", large)),
         Timing(f"penstock validate, {tables} in SQL", 10.0, lambda: with_spark("validate", large_sql)),
         Timing("penstock run, nothing new", 15.0, lambda: with_spark("run", recorded)),
+        Timing("penstock dev, from save to validation", 0.5, lambda: _edits(folder)[0]),
+        Timing("penstock dev, from save to results", 1.5, lambda: _edits(folder)[1]),
     ]
 
 
@@ -109,6 +111,16 @@ def _processor_seconds() -> float:
     """Of children that have ended: on a busy machine it moves less than the seconds on the clock."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def _edits(folder: Path) -> tuple[float, float]:
+    """Returns the medians of a session of edits: until the pipeline was validated, and until the results were there."""
+    project = Path(tempfile.mkdtemp(prefix="edits-", dir=folder))
+    penstock("init", str(project / "shop"))
+    command = [sys.executable, "-m", "benchmarks.startup.edits", str(project / "shop")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300, cwd=ROOT)
+    validated, results = map(float, done.stdout.split()[-2:])
+    return validated, results
 
 
 def _session_start() -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 
@@ -113,6 +113,29 @@ class Resolver:
             raise PipelineInvalid(broken)
         once = {notice.message: notice for notice in reversed(self._notices)}
         return replace(resolved, warnings=(*reversed(once.values()), *warnings))
+
+    def take_over(self, before: Resolver, unchanged: Collection[Identifier]) -> None:
+        """Takes what another resolver has found about datasets, instead of analysing them again; call it first.
+
+        Each of `unchanged` must be declared as it was there, and so must be all that it reads; only the places of the
+        declarations may differ.
+        """
+        for identifier, known in before._known.items():
+            if identifier not in unchanged:
+                continue
+            declared = self.graph.datasets[identifier]
+            self._known[identifier] = known
+            if isinstance(declared, TemporaryView):
+                self._views[identifier] = replace(before._views[identifier], view=declared)
+                continue
+            self._tables[identifier] = replace(
+                before._tables[identifier],
+                location=declared.location,
+                expectations=declared.expectations,
+            )
+            found = {flow.declaration.key: flow for flow in before._flows}
+            self._flows += [replace(found[flow.key], declaration=flow) for flow in self.graph.flows_to(identifier)]
+        self._notices += [each for each in before._notices if each.dataset in set(map(str, unchanged))]
 
     def _resolve_with_upstream(self, identifier: Identifier) -> None:
         """Resolves a dataset and, first, all that it reads; `path` is the way there."""

@@ -76,6 +76,11 @@ _PANELS: Final[Mapping[str, tuple[LazyCommand | TyperGroup, ...]]] = {
     ),
     "Run a pipeline": (
         LazyCommand(
+            "dev",
+            "running.dev.dev",
+            "Show what each edit of the pipeline does, until q or Ctrl-C. Uses Spark; writes no table.",
+        ),
+        LazyCommand(
             "validate",
             "project.validate.validate",
             "Check the whole pipeline and list its tables; nothing is run and nothing is written.",

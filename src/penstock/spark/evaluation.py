@@ -36,6 +36,11 @@ from penstock.storage import StorageLayout, local_path
 from penstock.storage.stores.stores import store_of
 
 
+def all_rows(frame: DataFrame) -> DataFrame:
+    """The sample of a run, which has everything."""
+    return frame
+
+
 class DatasetCatalog(Protocol):
     """Where an evaluation finds tables by name."""
 
@@ -61,7 +66,8 @@ class EvaluationSettings:
     `persist` False promises that nothing is written (validate); `schemas` gives the place where
     Auto Loader keeps the schema of a source. With `batch`, streaming reads are answered with all that there is.
     `outside` replaces what is not the pipeline's; `secret` gives the value of a secret by its name.
-    `reports_casts` asks for notices of casts that can fail.
+    `reports_casts` asks for notices of casts that can fail. `sample` bounds what a batch gets of a table of the
+    storage, of a connector, and of a streaming source that it reads.
     """
 
     directory: Path
@@ -71,6 +77,7 @@ class EvaluationSettings:
     outside: Outside | None = None
     secret: Secret = field(default=no_secret, repr=False)
     reports_casts: bool = False
+    sample: Callable[[DataFrame], DataFrame] = all_rows
 
 
 @dataclass(slots=True)
@@ -218,7 +225,7 @@ class Evaluation:
             return self._elsewhere(spark, name, streaming, options) if name != written else None
         if not streaming:
             self._note_place(Input("delta", name, streaming=False), stored)
-            return spark.read.format("delta").options(**options).load(stored)
+            return self.settings.sample(spark.read.format("delta").options(**options).load(stored))
         source = self.source_name(name)
         self.note(Input("delta", name, streaming=True, name=source))
         return spark.readStream.format("delta").options(**options).name(source).load(stored)
@@ -252,7 +259,7 @@ class Evaluation:
         source_read = replace(source_read, persist=self.settings.persist, opened=self.auto_loader_sources.append)
         if isinstance(source, ChecksAccess):
             self.checks.append(partial(source.check, source_read))
-        return source.stream(source_read) if streaming else read_batch(source, source_read)
+        return source.stream(source_read) if streaming else self.settings.sample(read_batch(source, source_read))
 
     def batch(self, spark: SparkSession, read: StreamRead) -> DataFrame | None:
         """Answers a batch read of a format that Spark does not have, through its connector."""
@@ -263,7 +270,7 @@ class Evaluation:
         self.note(Input(read.format, description, streaming=False))
         read = replace(read, options={**read.options, **secret_options(read.options, self.settings.secret)})
         source_read = self._source_read(spark, read, no_stream, read.format, description)
-        return read_batch(source, checked(source, source_read))
+        return self.settings.sample(read_batch(source, checked(source, source_read)))
 
     def _source_read(
         self, spark: SparkSession, read: StreamRead, load: Load, name: str, description: str

@@ -70,6 +70,7 @@ _NARROWS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 
 _OTHERS: Final[dict[str, str]] = {
     "compare": "refuses before Spark starts: test_a_command_with_spark_refuses_before_it_starts",
+    "dev": "tests/spark/runtime/test_dev.py: it refuses when the pipeline is analysed, before it reads a table",
     "state": "as compare",
     "replay": "as compare",
     "quarantine show": "tests/unit/cli/test_grants.py: it needs a grant of its own",

@@ -134,8 +134,12 @@ class Workspace:
         """The storage whose tables can be read by name although the pipeline does not declare them."""
         return StorageLayout(self.config.shared_storage)
 
-    def resolve(self, progress: Progress, *, persist: bool) -> ResolvedGraph:
+    def resolve(
+        self, progress: Progress, *, persist: bool, prepare: Callable[[Resolver], None] = lambda _: None
+    ) -> ResolvedGraph:
         """Loads the pipeline's files and analyses every query; runs nothing.
+
+        `prepare` is called with the resolver before it begins.
 
         Raises:
             PipelineInvalid: everything that is wrong, together.
@@ -143,7 +147,7 @@ class Workspace:
         """
         try:
             published = partial(published_table, self.shared)
-            return self.analyse(self.load(progress), progress, stored_table=published, persist=persist)
+            return self.analyse(self.load(progress), progress, stored_table=published, persist=persist, prepare=prepare)
         except PipelineInvalid as invalid:
             invalid.redact(self.config.redact)
             raise
@@ -155,9 +159,11 @@ class Workspace:
         *,
         stored_table: Callable[[Identifier], str | None],
         persist: bool,
+        prepare: Callable[[Resolver], None] = lambda _: None,
     ) -> ResolvedGraph:
         """Analyses every query of what was declared; runs nothing.
 
+        `prepare` is called with the resolver before it begins.
         `stored_table` returns the path of a table that is not declared, None for one that is not there.
 
         Raises:
@@ -180,6 +186,7 @@ class Workspace:
             strict=config.strict,
         )
         progress(f"Analysing {len(graph.datasets)} dataset{'s' if len(graph.datasets) != 1 else ''}")
+        prepare(resolver)
         try:
             resolved = resolver.resolve()
         except PipelineInvalid as invalid:
