@@ -41,6 +41,7 @@ from penstock.spark.expectations.sampled import JudgedSample, judge_sample
 from penstock.spark.failures.translate import translate_analysis, translate_failure
 from penstock.spark.plans.inspection import streaming_only_operators
 from penstock.spark.session.query_settings import query_settings, spark_settings
+from penstock.spark.sql.collecting import collect_rows
 from penstock.spark.writers.changes.resolve import judged_expectations, resolve_changes
 from penstock.storage import StorageLayout
 
@@ -252,7 +253,7 @@ class DevSession:
             declares = isinstance(dataset, Table) and dataset.schema is not None
             if declares and not any(isinstance(flow, ChangeFlow | SnapshotChangeFlow) for flow in flows):
                 frame = conform(frame, graph.stored_schemas[identifier])
-            return judge_sample(frame, rules, dataset=identifier, limit=self.rows)
+            return judge_sample(frame, rules, dataset=identifier, limit=self.rows, collect=collect_rows)
         except Exception as error:
             known = translate_failure(error, dataset=str(identifier), flow=flows[0].name)
             known.location = known.location or flows[0].location

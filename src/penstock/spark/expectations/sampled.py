@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from penstock.graph.elements import EventPart, Expectation, OnViolation, UniqueK
 from penstock.graph.identifier import Identifier
 from penstock.graph.sql.names import quoted
 from penstock.spark.expectations.observed import condition, with_missing_references
-from penstock.spark.sql.collecting import collect_rows
 
 _MEETS = "_penstock_sample_meets_"
 
@@ -36,9 +35,16 @@ class JudgedSample:
 
 
 def judge_sample(
-    frame: DataFrame, expectations: Sequence[Expectation], *, dataset: Identifier, limit: int
+    frame: DataFrame,
+    expectations: Sequence[Expectation],
+    *,
+    dataset: Identifier,
+    limit: int,
+    collect: Callable[[DataFrame], list[tuple[Any, ...]]],
 ) -> JudgedSample:
     """Computes at most `limit` rows of a query, once, and judges them; a broken rule of kind FAIL only takes its rows.
+
+    `collect` returns the rows of a frame as Python values.
 
     Raises:
         AnalysisException: an expectation cannot be resolved.
@@ -49,7 +55,7 @@ def judge_sample(
     columns = frame.columns
     # Held by Spark, so that who reads the dataset computes nothing again, and sees the same rows.
     held = _judged(frame, dict(zip(names, rules, strict=True))).limit(limit + 1).localCheckpoint()
-    found = collect_rows(held)
+    found = collect(held)
     whole, found = len(found) <= limit, found[:limit]
     counts, entering = [], [True] * len(found)
     for position, rule in enumerate(rules):
