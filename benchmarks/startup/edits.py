@@ -35,6 +35,7 @@ for edit in range(edits):
     assert all(each.change is not None for each in outcome.datasets)
     validated.append(seen + outcome.validated)
     results.append(seen + outcome.seconds)
+source.write_text(text, encoding="utf-8")
 print("validated", " ".join(f"{each:.2f}" for each in validated), file=sys.stderr)
 print("results", " ".join(f"{each:.2f}" for each in results), file=sys.stderr)
 print(f"{statistics.median(validated):.3f} {statistics.median(results):.3f}")
