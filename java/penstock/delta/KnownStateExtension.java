@@ -1,13 +1,16 @@
 package penstock.delta;
 
+import java.io.IOException;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.plans.logical.Command;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.delta.DeltaLog;
-import org.apache.spark.sql.delta.files.TahoeFileIndex;
+import org.apache.spark.sql.delta.Snapshot;
+import org.apache.spark.sql.delta.files.TahoeLogFileIndex;
 import org.apache.spark.sql.delta.sources.DeltaDataSource;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
@@ -23,7 +26,7 @@ import scala.runtime.BoxedUnit;
  *
  * <p>Relies on: the public {@code SparkSessionExtensions}, whose rules for the normalization of a plan run once for
  * each query, before the optimizer; Spark's {@code LogicalRelation}, {@code SaveIntoDataSourceCommand}; Delta's
- * {@code TahoeFileIndex}, {@code DeltaLog}, and that its commands have one of them among their elements.
+ * {@code TahoeLogFileIndex}, {@code DeltaLog}, and that its commands have one of them among their elements.
  *
  * <p>Without it: a session without this class warns of that in its log, and Delta computes each state itself.
  */
@@ -74,7 +77,8 @@ public final class KnownStateExtension extends AbstractFunction1<SparkSessionExt
       } else if (node instanceof SaveIntoDataSourceCommand save && save.dataSource() instanceof DeltaDataSource) {
         Option<String> path = save.options().get("path");
         if (path.isDefined()) {
-          lookAtElement(DeltaLog.forTable(session, new Path(path.get()), save.options())); // as the command does
+          DeltaLog log = DeltaLog.forTable(session, new Path(path.get()), save.options()); // as the command does
+          lookAt(log, save.mode() == SaveMode.Overwrite);
         }
       } else if (node instanceof Command) {
         for (Iterator<Object> each = node.productIterator(); each.hasNext(); ) {
@@ -84,16 +88,25 @@ public final class KnownStateExtension extends AbstractFunction1<SparkSessionExt
     }
 
     private void lookAtElement(Object element) {
-      if (element instanceof TahoeFileIndex index) {
-        lookAtElement(index.deltaLog());
+      if (element instanceof TahoeLogFileIndex index) {
+        lookAt(index.deltaLog(), true);
       } else if (element instanceof DeltaLog log) {
-        try {
-          KnownState.remember(log.unsafeVolatileSnapshot());
-        } catch (ReflectiveOperationException failure) {
-          LogCheckpoints.ignore(failure);
-        }
+        lookAt(log, true);
       } else if (element instanceof LogicalPlan plan) {
         lookAt(plan);
+      }
+    }
+
+    /** {@code files} says whether the table's files will be asked for, and not only its numbers. */
+    private void lookAt(DeltaLog log, boolean files) {
+      Snapshot snapshot = log.unsafeVolatileSnapshot();
+      try {
+        if (files) {
+          SmallLog.read(snapshot);
+        }
+        KnownState.remember(snapshot);
+      } catch (ReflectiveOperationException | IOException failure) {
+        LogCheckpoints.ignore(failure);
       }
     }
   }

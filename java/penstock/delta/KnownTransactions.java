@@ -59,7 +59,7 @@ public final class KnownTransactions {
     }
   }
 
-  private static boolean remember(Snapshot snapshot, Seq<SetTransaction> listed) throws ReflectiveOperationException {
+  static boolean remember(Snapshot snapshot, Seq<SetTransaction> listed) throws ReflectiveOperationException {
     Builder<Tuple2<String, Object>, Map<String, Object>> versions = Map$.MODULE$.newBuilder();
     for (Iterator<SetTransaction> each = listed.iterator(); each.hasNext(); ) {
       SetTransaction transaction = each.next();
