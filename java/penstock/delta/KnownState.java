@@ -1,7 +1,5 @@
 package penstock.delta;
 
-import io.delta.package$;
-import java.lang.reflect.Field;
 import org.apache.spark.sql.delta.Snapshot;
 import org.apache.spark.sql.delta.SnapshotState;
 import org.apache.spark.sql.delta.VersionChecksum;
@@ -10,17 +8,12 @@ import org.apache.spark.sql.delta.VersionChecksum;
  * Gives a snapshot of a Delta table the numbers that its checksum file has, for which Delta would otherwise read the
  * whole log; see penstock.spark.accelerators.known_state.
  *
- * <p>Relies on: by reflection, the private fields {@code computedState} (a Scala lazy value) and {@code bitmap$0} (bit
- * 20 for it, bit 19 for {@code transactions}) of Delta's {@code Snapshot}, in Delta 4.4.0 only; the constructor of
- * {@code SnapshotState}, {@code Snapshot.checksumOpt}, {@code VersionChecksum}.
+ * <p>Relies on: {@link LazyValue}; the constructor of Delta's {@code SnapshotState}, {@code Snapshot.checksumOpt},
+ * {@code VersionChecksum}.
  *
  * <p>Without it: Delta computes the state itself, as it does with any other version of it.
  */
 final class KnownState {
-  private static final String SUPPORTED_DELTA = "4.4.0";
-  private static final int STATE_BIT = 1 << 20;
-  private static final int TRANSACTIONS_BIT = 1 << 19;
-
   private KnownState() {}
 
   /**
@@ -30,23 +23,16 @@ final class KnownState {
   static void remember(Snapshot snapshot) throws ReflectiveOperationException {
     if (snapshot._computedStateTriggered()
         || snapshot.checksumOpt().isEmpty()
-        || !SUPPORTED_DELTA.equals(package$.MODULE$.VERSION())) {
+        || !LazyValue.isSupported()) {
       return;
     }
     VersionChecksum known = snapshot.checksumOpt().get();
     if (known.setTransactions().isEmpty() || known.domainMetadata().isEmpty()) {
       return; // a commit of another engine
     }
-    Field state = KnownTransactions.field("computedState");
-    Field bitmap = KnownTransactions.field("bitmap$0");
-    synchronized (snapshot) { // the lock that Scala takes to compute a lazy value
-      int computed = bitmap.getInt(snapshot);
-      boolean safe = (computed & TRANSACTIONS_BIT) != 0 || known.setTransactions().get().isEmpty();
-      if ((computed & STATE_BIT) == 0 && safe) {
-        state.set(snapshot, stateOf(known));
-        bitmap.setInt(snapshot, computed | STATE_BIT);
-        snapshot._computedStateTriggered_$eq(true);
-      }
+    if (LazyValue.TRANSACTIONS.isComputed(snapshot) || known.setTransactions().get().isEmpty()) {
+      LazyValue.COMPUTED_STATE.set(snapshot, () -> stateOf(known));
+      snapshot._computedStateTriggered_$eq(true);
     }
   }
 

@@ -1,7 +1,5 @@
 package penstock.delta;
 
-import io.delta.package$;
-import java.lang.reflect.Field;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.delta.DeltaLog;
 import org.apache.spark.sql.delta.Snapshot;
@@ -19,20 +17,14 @@ import scala.collection.mutable.Builder;
  * Puts the transactions of a table's checksum file into Delta's cached snapshot, so that Delta does not read the whole
  * log for them before each batch; see penstock.spark.accelerators.known_transactions.
  *
- * <p>Relies on: by reflection, the private fields {@code transactions} (a Scala lazy value) and {@code bitmap$0} (bit
- * 19) of Delta's {@code Snapshot}, in Delta 4.4.0 only; {@code DeltaLog.forTable} and {@code unsafeVolatileSnapshot},
- * {@code Snapshot.checksumOpt}, {@code VersionChecksum.setTransactions}, {@code SetTransaction}.
+ * <p>Relies on: {@link LazyValue}; Delta's {@code DeltaLog.forTable} and {@code unsafeVolatileSnapshot}, {@code
+ * Snapshot.checksumOpt}, {@code VersionChecksum.setTransactions}, {@code SetTransaction}.
  *
  * <p>Without it: {@code remember} returns false, and Delta computes the transactions itself. With another delta-spark
  * package the accelerator {@code known_transactions} is off, and the sink has {@code penstock.forgetTransactions}.
  * Without this class, Python's {@code suppress(Py4JError, TypeError)} makes {@code remember_transactions} return False.
  */
 public final class KnownTransactions {
-  private static final String SUPPORTED_DELTA = "4.4.0";
-
-  /** The bit of {@code Snapshot.bitmap$0} that is set when the lazy value {@code transactions} is computed. */
-  private static final int COMPUTED_BIT = 1 << 19;
-
   private KnownTransactions() {}
 
   /**
@@ -52,8 +44,7 @@ public final class KnownTransactions {
       if (checksum.isEmpty() || checksum.get().setTransactions().isEmpty()) {
         return false; // a commit of another engine
       }
-      return SUPPORTED_DELTA.equals(package$.MODULE$.VERSION())
-          && remember(snapshot, checksum.get().setTransactions().get());
+      return LazyValue.isSupported() && remember(snapshot, checksum.get().setTransactions().get());
     } catch (Exception | LinkageError failure) {
       return LogCheckpoints.ignore(failure); // Delta computes them itself
     }
@@ -65,20 +56,7 @@ public final class KnownTransactions {
       SetTransaction transaction = each.next();
       versions.addOne(new Tuple2<>(transaction.appId(), transaction.version()));
     }
-    Field transactions = field("transactions");
-    Field bitmap = field("bitmap$0");
-    synchronized (snapshot) { // the lock that Scala takes to compute a lazy value
-      if ((bitmap.getInt(snapshot) & COMPUTED_BIT) == 0) {
-        transactions.set(snapshot, versions.result());
-        bitmap.setInt(snapshot, bitmap.getInt(snapshot) | COMPUTED_BIT);
-      }
-    }
+    LazyValue.TRANSACTIONS.set(snapshot, versions::result);
     return true;
-  }
-
-  static Field field(String name) throws NoSuchFieldException {
-    Field field = Snapshot.class.getDeclaredField(name);
-    field.setAccessible(true);
-    return field;
   }
 }

@@ -1,8 +1,6 @@
 package penstock.delta;
 
-import io.delta.package$;
 import java.io.IOException;
-import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
@@ -35,15 +33,12 @@ import scala.jdk.javaapi.CollectionConverters;
  * from the state of the last version that was looked at. Anything unusual is left to Delta: many files, commits that a
  * checkpoint has replaced since then, another commit than it was, compacted commits, paths that are not relative.
  *
- * <p>Relies on: by reflection, the private fields {@code cachedState} (a Scala lazy value) and {@code bitmap$0} (bit 4)
- * of Delta's {@code Snapshot}, in Delta 4.4.0 only; {@code StateCache.cacheDS} and its flag {@code _isCached};
- * {@code LogSegment}, {@code InMemoryLogReplay}, {@code SingleAction}.
+ * <p>Relies on: {@link LazyValue}; {@code StateCache.cacheDS} and its flag {@code _isCached}; {@code LogSegment}, {@code
+ * InMemoryLogReplay}, {@code SingleAction}.
  *
  * <p>Without it: Delta reads the log itself, as it does with any other version of it.
  */
 final class SmallLog {
-  private static final String SUPPORTED_DELTA = "4.4.0";
-  private static final int STATE_BIT = 1 << 4;
   private static final int MOST_FILES = 1_000;
   private static final int MOST_ACTIONS = 5_000; // with the files that were removed in the last week
   private static final int MOST_COMMITS = 25;
@@ -64,7 +59,7 @@ final class SmallLog {
         || commits.isEmpty()
         || snapshot.checksumOpt().isEmpty()
         || snapshot.checksumOpt().get().numFiles() > MOST_FILES
-        || !SUPPORTED_DELTA.equals(package$.MODULE$.VERSION())) {
+        || !LazyValue.isSupported()) {
       return;
     }
     Known known = KNOWN.get(snapshot.deltaLog());
@@ -156,26 +151,23 @@ final class SmallLog {
   }
 
   private static void set(Snapshot snapshot, List<Action> actions) throws ReflectiveOperationException {
-    List<SingleAction> rows = actions.stream().map(Action::wrap).toList();
+    LazyValue.CACHED_STATE.set(snapshot, () -> cached(snapshot, actions));
+    snapshot.stateReconstructionTriggered_$eq(true);
     Stream<Action> all = actions.stream();
     List<SetTransaction> transactions = all.filter(SetTransaction.class::isInstance).map(SetTransaction.class::cast).toList();
-    Field state = KnownTransactions.field("cachedState");
-    Field bitmap = KnownTransactions.field("bitmap$0");
-    synchronized (snapshot) { // the lock that Scala takes to compute a lazy value
-      if ((bitmap.getInt(snapshot) & STATE_BIT) != 0) {
-        return;
-      }
-      Dataset<SingleAction> local =
-          snapshot.spark().createDataset(CollectionConverters.asScala(rows).toSeq(), SingleAction.encoder());
-      snapshot.org$apache$spark$sql$delta$util$StateCache$$_isCached_$eq(false); // rows in the driver need no cache
-      try {
-        state.set(snapshot, snapshot.cacheDS(local, "Delta Table State #" + snapshot.version()));
-      } finally {
-        snapshot.org$apache$spark$sql$delta$util$StateCache$$_isCached_$eq(true);
-      }
-      bitmap.setInt(snapshot, bitmap.getInt(snapshot) | STATE_BIT);
-      snapshot.stateReconstructionTriggered_$eq(true);
-    }
     KnownTransactions.remember(snapshot, CollectionConverters.asScala(transactions).toSeq()); // from the log, as Delta would
+  }
+
+  /** Returns the actions as Delta holds its own: by what {@code cacheDS} makes of a dataset. */
+  private static Object cached(Snapshot snapshot, List<Action> actions) {
+    List<SingleAction> rows = actions.stream().map(Action::wrap).toList();
+    Dataset<SingleAction> local =
+        snapshot.spark().createDataset(CollectionConverters.asScala(rows).toSeq(), SingleAction.encoder());
+    snapshot.org$apache$spark$sql$delta$util$StateCache$$_isCached_$eq(false); // rows in the driver need no cache
+    try {
+      return snapshot.cacheDS(local, "Delta Table State #" + snapshot.version());
+    } finally {
+      snapshot.org$apache$spark$sql$delta$util$StateCache$$_isCached_$eq(true);
+    }
   }
 }

@@ -13,8 +13,10 @@ docs/decisions/own-java-classes.md says which of them are accelerators, and why 
 
 - `DeltaSinkProvider`: Delta's streaming sink, which calls the next two after each batch.
 - `KnownTransactions`: gives Delta's cached snapshot the transactions of the checksum file.
-- `KnownStateExtension`: has `KnownState` look at the tables of each query before it is planned.
+- `KnownStateExtension`: has the next two look at the tables of each query before it is planned.
+- `SmallLog`: reads what is new in the log of a small table in the driver.
 - `KnownState`: gives Delta's cached snapshot the numbers of the checksum file.
+- `LazyValue`: how these give a snapshot a value that Delta would compute.
 - `LogCheckpoints`: writes the checkpoints of a Delta log outside the stream's batches.
 
 `files`: Auto Loader and other streams of files.
