@@ -29,11 +29,11 @@ demo: setup ## Run the orders pipeline on arriving data for DEMO_SECONDS (60)
 	@$(BIN)/python tools/demo.py
 
 test: $(STAMP) ## Run the tests, as CI does (FULL=1 for the slow ones too)
-	@# Suites with servers, kills and a browser wait for much of their time, so two lanes of them run beside the suites
-	@# that keep two processes busy to the last test; what the lanes print comes at the end.
+	@# Suites with servers, kills and a browser wait for much of their time, so two lanes of them, of the same length, run
+	@# beside the suites that keep two processes busy to the last test; what the lanes print comes at the end.
 	@logs=$$(mktemp -d); make="$(MAKE) --no-print-directory --keep-going"; \
-	$$make $(BESIDE) test-integration >"$$logs/1" 2>&1 & servers=$$!; \
-	$$make test-faults test-browser $(AFTER) >"$$logs/2" 2>&1 & faults=$$!; \
+	$$make $(BESIDE) test-integration PART='[!a-d]' >"$$logs/1" 2>&1 & servers=$$!; \
+	$$make test-faults test-browser $(AFTER) test-integration PART='[a-d]' >"$$logs/2" 2>&1 & faults=$$!; \
 	$$make test-unit test-spark SESSIONS=2; code=$$?; \
 	wait $$servers || code=1; wait $$faults || code=1; cat "$$logs"/*; rm -r "$$logs"; exit $$code
 
@@ -62,8 +62,8 @@ test-unit: $(STAMP) ## Tests without a JVM (ARGS="-k name" for some)
 test-spark: setup ## Tests on a local Spark session (FULL=1 for all; SESSIONS=2: two processes share the files)
 	@$(BIN)/python -m pytest -q tests/spark $(if $(SESSIONS),-n $(SESSIONS) --dist loadfile) $(SELECTED) $(ARGS)
 
-test-integration: setup ## Tests against real servers that they start on loopback (FULL=1 for all)
-	@$(BIN)/python -m pytest -q tests/integration $(SELECTED) $(ARGS)
+test-integration: setup ## Tests against real servers that they start on loopback (FULL=1 for all; PART='[a-d]': by first letter)
+	@$(BIN)/python -m pytest -q tests/integration/test_$(PART)*.py $(SELECTED) $(ARGS)
 
 test-browser: $(STAMP) ## Tests of the dashboard in Chromium (FULL=1 for all)
 	@$(BIN)/python -m pytest -q tests/browser $(SELECTED) $(ARGS)
