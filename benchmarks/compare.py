@@ -269,6 +269,7 @@ _TABLES = {
     "messages": _throughput_table,
     "orders": _orders_table,
     "places": _ratio_table,
+    "profile": _goals_table,
     "registration": _goals_table,
     "reliability": _safety_table,
     "stateful": _throughput_table,

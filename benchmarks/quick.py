@@ -40,6 +40,7 @@ _SIZES: Final = {
     "lateness": "--rows 200 --late 0.01 --format json --sample-every 1",
     "cost": "--seconds 8 --rows 20 --recorded-trigger 1 --trigger 2 --recorded-every 3 --every 4 --warm-up 1",
     "messages": "--rows 1000 --repeat 1 --warm-up 0",
+    "profile": "--rows 1000 --files 2",
     "places": "--batches 1 --warm-up 0 --starts 0 --places disk",
     "serve": "--rows 1000 --clients 2 --repeat 1",
     "registration": "--tables 3 --repeat 1",

@@ -9,7 +9,7 @@ SCHEMA = "order_id LONG, customer_id LONG, product STRING, amount DOUBLE, order_
 
 @ps.table
 def bronze():
-    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 2).json(spark.conf.get("source"))
+    return spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", spark.conf.get("files_per_batch")).json(spark.conf.get("source"))
 
 
 @ps.table
