@@ -34,6 +34,17 @@ def test_java_options_with_an_open_quote(tmp_path: Path) -> None:
     assert raised.value.facts["key"] == "spark.driver.extraJavaOptions"
 
 
+@pytest.mark.parametrize(("master", "expected"), [("local[2]", True), ("local[8]", False), ("spark://host:7077", False)])
+def test_on_few_cores_code_is_optimized_later_unless_the_user_says_when(
+    tmp_path: Path, master: str, expected: bool
+) -> None:
+    theirs = "-XX:Tier4BackEdgeThreshold=40000"
+    conf = session_conf(Machine.of(master), {"spark.driver.extraJavaOptions": theirs})
+    options = [option for option in _jvm_options(conf, tmp_path / "log") if "Tier4" in option]
+    assert ("-XX:Tier4InvocationThreshold=100000" in options) is expected
+    assert options[-1] == theirs  # Java takes the last one
+
+
 def test_the_users_garbage_collector_replaces_ours(tmp_path: Path) -> None:
     conf = session_conf(Machine.of("local"), {"spark.driver.extraJavaOptions": "-XX:+UseG1GC -Da=b"})
     options = _jvm_options(conf, tmp_path / "log")

@@ -108,6 +108,18 @@ def _cores_if_local(machine: Machine) -> str | None:
     return str(machine.cores) if machine.local else None
 
 
+_FEW_CORES = 4
+_LATE_OPTIMIZATION = {"Invocation": 5_000, "MinInvocation": 600, "Compile": 15_000, "BackEdge": 40_000}
+"""Java's own thresholds for its optimizing compiler; docs/decisions/optimized-code-later.md."""
+
+
+def _java_options(machine: Machine) -> str:
+    options = ["-XX:+UseParallelGC", "-XX:+ExitOnOutOfMemoryError"]
+    if machine.local and machine.cores <= _FEW_CORES:
+        options += [f"-XX:Tier4{name}Threshold={20 * calls}" for name, calls in _LATE_OPTIMIZATION.items()]
+    return " ".join(options)
+
+
 # Spark looks through the text of each plan: a look at the first letter saves a third of that time.
 _REDACTED_TEXTS = (
     r"(?i)(?=[psta])(?:password|passwd|pwd|secret|token|sharedaccesskey|accountkey)\s*=\s*(?:\"(?:[^\"\\]|\\.)*\"|[^\s,;]+)"
@@ -318,8 +330,10 @@ DEFAULTS: tuple[Default, ...] = (
     Default("spark.driver.memory", "2g", "room for a few dozen flows; Spark's 1g is short for Delta's snapshots"),
     Default(
         "spark.driver.extraJavaOptions",
-        "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError",
-        "least processor time on few cores; and a JVM out of memory ends at once instead of half working",
+        _java_options,
+        "least processor time on few cores: the collector, and there optimized code after 20 times the calls only "
+        "(of a run of seconds, Java's compiler takes a third); and a JVM out of memory ends at once instead of half "
+        "working",
     ),
     Default("spark.sql.catalogImplementation", "in-memory", "no metastore_db in the current folder"),
     Default("spark.ui.enabled", "false", "an open port without a login; `penstock ui` shows the pipeline"),
