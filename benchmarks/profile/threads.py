@@ -45,7 +45,7 @@ class ThreadTimes:
     def by_kind(self) -> Mapping[str, float]:
         """Returns the seconds of each kind: `PYTHON`, `JAVA`, and the JVM's own."""
         seconds: dict[str, float] = defaultdict(float)
-        for kind, used in self._seen.values():
+        for kind, used in list(self._seen.values()):  # which grows meanwhile
             seconds[kind] += used
         return seconds
 

@@ -34,7 +34,9 @@ def test_java_options_with_an_open_quote(tmp_path: Path) -> None:
     assert raised.value.facts["key"] == "spark.driver.extraJavaOptions"
 
 
-@pytest.mark.parametrize(("master", "expected"), [("local[2]", True), ("local[8]", False), ("spark://host:7077", False)])
+@pytest.mark.parametrize(
+    ("master", "expected"), [("local[2]", True), ("local[8]", False), ("spark://host:7077", False)]
+)
 def test_on_few_cores_code_is_optimized_later_unless_the_user_says_when(
     tmp_path: Path, master: str, expected: bool
 ) -> None:
