@@ -107,7 +107,8 @@ KNOWN_TRANSACTIONS: Final = Accelerator(
 )
 KNOWN_STATE: Final = Accelerator(
     "known_state",
-    gain="three to five Spark jobs less when a table that has changed is read, replaced or merged into: 0.1 to 0.5 seconds",
+    gain="three to five Spark jobs less when a table that has changed is read, replaced or merged into: 0.1 to 0.5 "
+    "seconds",
     relies_on="the lazy fields `computedState` and `cachedState` of Delta's `Snapshot` "
     "(`java/penstock/delta/KnownState.java`, `SmallLog.java`)",
     proven={"pyspark": "4.2.0", "delta-spark": "4.4.0"},
