@@ -120,6 +120,8 @@ class Resolver:
         Each of `unchanged` must be declared as it was there, and so must be all that it reads; only the places of the
         declarations may differ.
         """
+        found = {flow.declaration.key: flow for flow in before._flows}
+        names = set(map(str, unchanged))
         for identifier, known in before._known.items():
             if identifier not in unchanged:
                 continue
@@ -133,9 +135,8 @@ class Resolver:
                 location=declared.location,
                 expectations=declared.expectations,
             )
-            found = {flow.declaration.key: flow for flow in before._flows}
             self._flows += [replace(found[flow.key], declaration=flow) for flow in self.graph.flows_to(identifier)]
-        self._notices += [each for each in before._notices if each.dataset in set(map(str, unchanged))]
+        self._notices += [each for each in before._notices if each.dataset in names]
 
     def _resolve_with_upstream(self, identifier: Identifier) -> None:
         """Resolves a dataset and, first, all that it reads; `path` is the way there."""

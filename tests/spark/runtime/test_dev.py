@@ -168,13 +168,26 @@ def test_the_storage_is_read_until_a_table_is_edited_and_never_written(
     assert content(project.directory / ".penstock") == before
 
 
-def test_a_sample_is_bounded(session: DevSession, project: PipelineProject) -> None:
-    session.rows = 2
-    first = session.refresh(say_nothing)
+def test_a_sample_is_bounded(session: DevSession) -> None:
+    first = DevSession(session.workspace, session.load, rows=2).refresh(say_nothing)
     result = outcome(first, "constant").result
     assert result is not None
     assert (len(result.rows), result.whole) == (2, False)
     assert len(rows(first, "bronze")) == 2
+
+
+def test_samples_that_nothing_reads_any_more_are_released(session: DevSession, project: PipelineProject) -> None:
+    def held(schema: str) -> bool:
+        files = project.spark.read.json(str(project.directory / "in"), schema=schema)
+        return bool(files.limit(1000).storageLevel.useMemory)
+
+    session.refresh(say_nothing)
+    before, after = "id INT, amount DOUBLE", "id INT, amount DOUBLE, n INT"
+    assert (held(before), held(after)) == (True, False)
+    assert not edit(session, project, before, after).errors
+    assert (held(before), held(after)) == (False, True)
+    session.close()
+    assert not held(after)
 
 
 def test_who_may_not_read_a_table_sees_no_row(session: DevSession) -> None:

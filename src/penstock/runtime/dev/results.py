@@ -21,8 +21,9 @@ class SampleResult:
     """What a dataset's query gives for a sample of its inputs.
 
     `rows` are those that the expectations let in; `frame` has the same for who reads the dataset. `whole` says that no
-    row of the result was left out. `stored` are the tables whose rows of the pipeline's storage were read. `private`
-    says that a row filter or masks protect rows in it. `notes` say what the sample does not show.
+    row of the result was left out. `stored` are the tables whose rows of the pipeline's storage were read, `samples`
+    the keys of all samples that were. `private` says that a row filter or masks protect rows in it. `notes` say what
+    the sample does not show.
     """
 
     dataset: Identifier
@@ -33,6 +34,7 @@ class SampleResult:
     expectations: tuple[ExpectationCount, ...] = ()
     whole: bool = True
     stored: frozenset[Identifier] = frozenset()
+    samples: frozenset[int] = frozenset()
     private: bool = False
     notes: tuple[str, ...] = ()
 
