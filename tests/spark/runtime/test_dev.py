@@ -190,6 +190,14 @@ def test_samples_that_nothing_reads_any_more_are_released(session: DevSession, p
     assert not held(after)
 
 
+def test_settings_of_spark_that_have_changed_are_named(session: DevSession, project: PipelineProject) -> None:
+    assert not session.refresh(say_nothing).warnings
+    project.settings["spark_conf"] = "{spark.executor.cores: 3}"
+    [warning] = session.refresh(say_nothing).warnings
+    assert warning.condition == "DEV_SETTINGS_CHANGED"
+    assert warning.facts["settings"] == "spark.executor.cores"
+
+
 def test_who_may_not_read_a_table_sees_no_row(session: DevSession) -> None:
     def check(tables: Iterable[Identifier]) -> None:
         for table in tables:

@@ -48,3 +48,20 @@ def test_what_does_not_fit_is_folded(width: int, lines: int) -> None:
 def test_a_title_that_is_wider_than_its_table_is_one_line() -> None:
     table = FastTable([Column("n")], [[Cell("1")]], title="bronze.sales.orders, version 12")
     assert "".join(sign for sign, _ in drawn(table, 60)[0]) == table.title
+
+
+@given(tables(), st.sampled_from([20, 60]))
+def test_a_fitted_table_is_as_wide_as_the_screen_at_most(table: FastTable, width: int) -> None:
+    fitted, left_out = table.fitted(width)
+    assert fitted.width() <= max(width, 14)
+    assert [column.heading for column in fitted.columns] + list(left_out) == [each.heading for each in table.columns]
+    assert len(fitted.rows) == len(table.rows)
+
+
+def test_long_cells_are_cut_before_columns_are_left_out() -> None:
+    table = FastTable([Column("one"), Column("two"), Column("three")], [[Cell("a"), Cell("b" * 50), Cell("c" * 9)]])
+    cut, left_out = table.fitted(40)
+    assert [cell.text for cell in cut.rows[0]] == ["a", "b" * 12 + "…", "c" * 9]
+    assert not left_out
+    assert table.fitted(20)[1] == ["three"]
+    assert table.fitted(80) == (table, ())

@@ -9,10 +9,10 @@ import sys
 import termios
 import time
 
-from penstock.cli.keys import key_presses
+from penstock.cli.screen.keys import key_presses
 
 _READ = """\
-from penstock.cli.keys import key_presses
+from penstock.cli.screen.keys import key_presses
 with key_presses() as wait:
     print("ready", flush=True)
     print("key", wait(20), flush=True)

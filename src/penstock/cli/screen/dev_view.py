@@ -3,34 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from penstock.cli.screen.console import clean, note, plural, print_table, say, stdout
-from penstock.cli.screen.rows import cell, print_rows
+from penstock.cli.screen.console import clean, note, plural, say, stdout, table
+from penstock.cli.screen.rows import cell, rows_table
 from penstock.errors import render
 
 if TYPE_CHECKING:
+    from penstock.cli.screen.fast_table import FastTable
+    from penstock.errors import PenstockError
     from penstock.runtime.dev.results import DatasetOutcome, EditOutcome, ResultChange, SampleResult
 
 
-def print_edit(outcome: EditOutcome, files: Sequence[Path], *, root: Path, limit: int) -> None:
-    """Prints what an edit of `files` did; without files, what the session starts with. `limit` rows are shown each."""
-    names = [str(file.relative_to(root)) if file.is_relative_to(root) else str(file) for file in files]
-    if names:
-        say("")
-        _heading(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''} changed")
-    for problem in (*outcome.errors, *outcome.warnings):
-        note(render(problem) + "\n")
-    if outcome.errors:
-        say(f"{plural(len(outcome.errors), 'error')}; the results are those before the edit.")
-        return
-    for each in outcome.datasets:
-        _print_dataset(each, limit)
-    for removed in outcome.removed:
-        say(f"{removed} is gone")
-    times = f"valid after {outcome.validated:.2f} s, results after {outcome.seconds:.2f} s"
-    say(f"{len(outcome.datasets):,} of {plural(outcome.count, 'dataset')} computed: {times}")
+@dataclass(slots=True)
+class EditView:
+    """Prints one edit after the other: names of files from `root` on, at most `limit` rows of each dataset."""
+
+    root: Path
+    limit: int
+    _warned: frozenset[tuple[str | None, str]] = frozenset()
+
+    def show(self, outcome: EditOutcome, files: Sequence[Path]) -> None:
+        """Prints what an edit of `files` did; without files, what the session starts with.
+
+        A warning is not printed again as long as it stays as it is.
+        """
+        root = self.root
+        names = [str(file.relative_to(root)) if file.is_relative_to(root) else str(file) for file in files]
+        if names:
+            say("")
+            _heading(f"{', '.join(names[:3])}{' …' if len(names) > 3 else ''} changed")
+        for problem in (*outcome.errors, *self._new_warnings(outcome)):
+            note(render(problem) + "\n")
+        if outcome.errors:
+            say(f"{plural(len(outcome.errors), 'error')}; the results are those before the edit.")
+            return
+        for each in outcome.datasets:
+            _print_dataset(each, self.limit)
+        for removed in outcome.removed:
+            say(f"{removed} is gone")
+        times = f"valid after {outcome.validated:.2f} s, results after {outcome.seconds:.2f} s"
+        say(f"{len(outcome.datasets):,} of {plural(outcome.count, 'dataset')} computed: {times}")
+
+    def _new_warnings(self, outcome: EditOutcome) -> list[PenstockError]:
+        if outcome.errors:  # of a pipeline that is not valid there are none
+            return []
+        before, self._warned = self._warned, frozenset(map(_what, outcome.warnings))
+        return [each for each in outcome.warnings if _what(each) not in before]
+
+
+def _what(warning: PenstockError) -> tuple[str | None, str]:
+    """What a warning says, whatever line it is about."""
+    return warning.dataset, warning.message
 
 
 def _print_dataset(outcome: DatasetOutcome, limit: int) -> None:
@@ -57,7 +83,7 @@ def _print_dataset(outcome: DatasetOutcome, limit: int) -> None:
     if change is not None:
         _print_change(change, result, limit)
     elif not result.private and result.rows and limit:
-        print_rows([column.name for column in result.schema.columns], result.rows[:limit], as_json=False)
+        _print_rows(result, limit)
 
 
 def _print_change(change: ResultChange, result: SampleResult, limit: int) -> None:
@@ -69,9 +95,22 @@ def _print_change(change: ResultChange, result: SampleResult, limit: int) -> Non
         return
     if found.rows:
         columns = [("", False), ("times", True), *((name, False) for name in found.columns)]
-        print_table(columns, [("-" if row.in_left else "+", row.times, *map(cell, row.values)) for row in found.rows])
+        rows = [("-" if row.in_left else "+", row.times, *map(cell, row.values)) for row in found.rows]
+        _print_fitted(table(columns, rows))
     elif result.rows:
-        print_rows([column.name for column in result.schema.columns], result.rows[:limit], as_json=False)
+        _print_rows(result, limit)
+
+
+def _print_rows(result: SampleResult, limit: int) -> None:
+    _print_fitted(rows_table([column.name for column in result.schema.columns], result.rows[:limit]))
+
+
+def _print_fitted(rows: FastTable) -> None:
+    console = stdout()
+    shown, left_out = rows.fitted(console.width)
+    console.print(shown)
+    if left_out:
+        say(f"  + {plural(len(left_out), 'column')}: {', '.join(left_out)}")
 
 
 def _heading(text: str) -> None:

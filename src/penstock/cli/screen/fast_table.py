@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from rich import box
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 _BOX: Final = box.SIMPLE_HEAD
+_SHORTEST_CELL: Final = 12
 
 
 class Cell(NamedTuple):
@@ -57,6 +58,21 @@ class FastTable:
         """Returns how wide the table is where nothing is folded."""
         return self._width(self.widths())
 
+    def fitted(self, width: int) -> tuple[FastTable, Sequence[str]]:
+        """Returns a table that is folded nowhere on a screen so wide, and the headings of the columns that it lacks.
+
+        If it does not fit as it is, long cells end with `…`, and if need be the last columns are left out.
+        """
+        if self.width() <= width:
+            return self, ()
+        most = max(_SHORTEST_CELL, width // 3)
+        rows = [[Cell(_cut(cell.text, most), cell.style) for cell in row] for row in self.rows]
+        for count in range(len(self.columns), 0, -1):
+            found = FastTable(self.columns[:count], [row[:count] for row in rows], self.gap, self.title)
+            if found.width() <= width:
+                break
+        return found, [column.heading for column in self.columns[count:]]
+
     def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
         """Called by rich with the place that there is; the title may be wider than the table."""
         if self.title:
@@ -100,3 +116,7 @@ class FastTable:
         for row in self.rows:
             built.add_row(*(Text(cell.text, style=cell.style) for cell in row))
         return built
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"

@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from penstock.cli.screen.console import print_json, print_table
+from penstock.cli.screen.console import print_json, stdout, table
 
 if TYPE_CHECKING:
     from penstock.observe.stored.tables import TableRows
@@ -20,9 +20,14 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, as_json
         keys = _distinct(columns)
         print_json([dict(zip(keys, row, strict=True)) for row in rows])
         return
+    stdout().print(rows_table(columns, rows, title=title))
+
+
+def rows_table(columns: Sequence[str], rows: Sequence[Sequence[Any]], *, title: str = "") -> Any:
+    """Builds the table in which people read rows."""
     numeric = [_is_numeric([row[position] for row in rows]) for position in range(len(columns))]
     shown = [[cell(value) for value in row] for row in rows]
-    print_table(list(zip(columns, numeric, strict=True)), shown, title=title)
+    return table(list(zip(columns, numeric, strict=True)), shown, title=title)
 
 
 def _distinct(columns: Sequence[str]) -> list[str]:

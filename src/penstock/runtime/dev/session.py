@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from penstock.analysis import Resolver
 from penstock.config import PipelineConfig
-from penstock.errors import PenstockError, SeveralErrors
+from penstock.errors import ConfigError, PenstockError, SeveralErrors
 from penstock.graph.identifier import Identifier
 from penstock.runtime.dev.computation import Computation
 from penstock.runtime.dev.pipeline_state import PipelineState, declaration_keys
@@ -34,9 +34,11 @@ class DevSession:
     rows: int = 1000
     _state: PipelineState | None = None
     _samples: Samples = field(init=False)
+    _settings: Mapping[str, object] = field(init=False)
 
     def __post_init__(self) -> None:
         self._samples = Samples(self.rows)
+        self._settings = _settings_of(self.workspace.config)
         release_forgotten_objects(self.workspace.spark)
 
     def refresh(self, progress: Progress) -> EditOutcome:
@@ -75,7 +77,7 @@ class DevSession:
         return EditOutcome(
             outcomes,
             removed,
-            warnings=state.graph.warnings,
+            warnings=(*self._other_settings(), *state.graph.warnings),
             count=len(order),
             validated=validated,
             seconds=time.monotonic() - started,
@@ -84,6 +86,11 @@ class DevSession:
     def close(self) -> None:
         """Frees what Spark holds for the session."""
         self._samples.release()
+
+    def _other_settings(self) -> Iterator[PenstockError]:
+        config = self.workspace.config
+        if changed := sorted({name for name, _ in _settings_of(config).items() ^ self._settings.items()}):
+            yield ConfigError("DEV_SETTINGS_CHANGED", location=config.file, settings=", ".join(changed))
 
     def _analyse(self, progress: Progress) -> PipelineState:
         config = self.load()
@@ -121,6 +128,11 @@ class DevSession:
             known = None if before is None else _result_before(computation, before, identifier)
             state.results[identifier] = result
             yield DatasetOutcome(identifier, result, None if known is None else compare_results(known, result))
+
+
+def _settings_of(config: PipelineConfig) -> dict[str, object]:
+    """Returns the settings that count when Spark is started."""
+    return {"master": config.master, **config.spark_conf}
 
 
 def _result_before(computation: Computation, before: PipelineState, identifier: Identifier) -> SampleResult | None:

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from penstock.cli.keys import key_presses
 from penstock.cli.options import Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.recorded_reads import read_check, record_read
 from penstock.cli.screen.console import note, progress_lines
+from penstock.cli.screen.keys import key_presses
 from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from penstock.cli.screen.dev_view import EditView
     from penstock.config import PipelineConfig
     from penstock.graph.identifier import Identifier
     from penstock.runtime.dev.session import DevSession
@@ -56,6 +57,7 @@ def dev(
     config = load()
     check = _check(config)
     enter(config)
+    from penstock.cli.screen.dev_view import EditView
     from penstock.runtime.dev.project_files import ProjectFiles
     from penstock.runtime.dev.session import DevSession
     from penstock.runtime.project.watched_workspace import watched_workspace
@@ -63,24 +65,22 @@ def dev(
     files = ProjectFiles(config.directory, lambda: _source_files(config), _data_folders(config))
     progress = progress_lines()
     with suppress(KeyboardInterrupt), watched_workspace(config, progress) as workspace:
-        session = DevSession(workspace, load, check, sample)
+        session, view = DevSession(workspace, load, check, sample), EditView(config.directory, limit)
         with key_presses() as wait:
-            _show(session, config, (), limit)
+            _show(session, config, view, ())
             note("Watching the files of the project; q ends the session.")
             while wait(_LOOK_SECONDS) != "q":
                 if changed := files.changed():
-                    _show(session, config, changed, limit)
+                    _show(session, config, view, changed)
 
 
-def _show(session: DevSession, config: PipelineConfig, files: Sequence[Path], limit: int) -> None:
-    from penstock.cli.screen.dev_view import print_edit
-
+def _show(session: DevSession, config: PipelineConfig, view: EditView, files: Sequence[Path]) -> None:
     with only_results_on_stdout():
         outcome = session.refresh(lambda _: None)
     results = [each.result for each in outcome.datasets if each.result is not None]
     if stored := {table for each in results for table in each.stored}:
-        record_read(config, "dev", stored, sum(len(each.rows) for each in results), {"limit": limit})
-    print_edit(outcome, files, root=config.directory, limit=limit)
+        record_read(config, "dev", stored, sum(len(each.rows) for each in results), {"limit": view.limit})
+    view.show(outcome, files)
 
 
 def _check(config: PipelineConfig) -> Callable[[Iterable[Identifier]], None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 WaitForKey = Callable[[float], str | None]
@@ -14,14 +13,15 @@ WaitForKey = Callable[[float], str | None]
 
 
 @contextmanager
-def key_presses() -> Iterator[WaitForKey]:
+def key_presses(also: Sequence[int] = ()) -> Iterator[WaitForKey]:
     """Reads keys inside the block; where standard input is no terminal of this process, it only waits.
 
+    `also` are file descriptors that end a wait when there is something to read.
     The terminal is as it was after the block, also after an error.
     """
     descriptor = _terminal()
     if descriptor is None:
-        yield _sleep
+        yield lambda seconds: _wait(also, seconds)
         return
     import termios
     import tty
@@ -29,7 +29,7 @@ def key_presses() -> Iterator[WaitForKey]:
     before = termios.tcgetattr(descriptor)
     tty.setcbreak(descriptor)
     try:
-        yield lambda seconds: _key(descriptor, seconds)
+        yield lambda seconds: _key(descriptor, also, seconds)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
 
@@ -43,11 +43,11 @@ def _terminal() -> int | None:
         return None
 
 
-def _sleep(seconds: float) -> None:
-    time.sleep(seconds)
+def _wait(others: Sequence[int], seconds: float) -> None:
+    select.select(others, [], [], seconds)
 
 
-def _key(descriptor: int, seconds: float) -> str | None:
-    if not select.select([descriptor], [], [], seconds)[0]:
+def _key(descriptor: int, others: Sequence[int], seconds: float) -> str | None:
+    if descriptor not in select.select([descriptor, *others], [], [], seconds)[0]:
         return None
     return os.read(descriptor, 1).decode("ascii", "replace") or "q"  # the terminal is closed
