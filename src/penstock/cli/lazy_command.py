@@ -13,6 +13,9 @@ from penstock.cli.late_conversion import convert_late
 
 DEBUG_VARIABLE: Final = "PENSTOCK_DEBUG"
 MARKUP: Final = "markdown"
+WORDS: Final = "words"
+"""The key under which the context's `meta` has the words that follow a command, as they were typed."""
+
 _COMMANDS: Final = "penstock.cli.commands"
 
 
@@ -26,6 +29,7 @@ class Command(TyperCommand):
         if "--debug" in words:
             args.remove("--debug")
             ctx.find_root().params["debug"] = True
+        ctx.meta[WORDS] = list(args)
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:

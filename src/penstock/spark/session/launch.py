@@ -63,7 +63,7 @@ class SessionConfig:
     warehouse: str | None = None
     cluster_timeout: float = CLUSTER_TIMEOUT
     class_archive_to_record: Path | None = None
-    file: SourceLocation | None = None
+    file: SourceLocation | None = field(default=None, compare=False)
     storage: str | None = None
 
     @property
@@ -158,9 +158,13 @@ def launch(config: SessionConfig, *, progress: Progress) -> Launch:
 def launch_ahead(pipeline: PipelineConfig, *, short_lived: bool) -> None:
     """Launches the JVM for which `start_session` will soon ask; an unused one ends with this process.
 
-    Does nothing when anything is missing or wrong: `start_session` then fetches it, or says what it is.
+    Does nothing when Spark runs in this process, or anything is missing or wrong: `start_session` then fetches it, or
+    says what it is.
     """
     global _ahead  # noqa: PLW0603 - as PySpark allows one session per process
+    pyspark = sys.modules.get("pyspark.core.context")
+    if pyspark is not None and pyspark.SparkContext._active_spark_context is not None:
+        return
     with suppress(PenstockError, OSError):
         if _ahead is None:
             config = SessionConfig.of(pipeline, short_lived=short_lived)

@@ -41,8 +41,14 @@ class _Running:
     """The one session of this process."""
 
     driver: DriverProcess
+    config: SessionConfig
     after_stop: Callable[[], None]
     seconds_to_stop: float = 10.0
+    lent: SparkSession | None = None
+
+
+class OtherSettingsError(BaseException):
+    """A session is lent, and who asks for one wants another; no `except Exception` may take it for a failure."""
 
 
 _running: _Running | None = None
@@ -51,10 +57,12 @@ _running: _Running | None = None
 def start_session(config: SessionConfig, *, progress: Progress | None = None) -> SparkSession:
     """Starts Spark and returns its session; the first start of a user fetches what is missing.
 
-    `progress` gets one line of text per step. One session per process; after `stop_session` another may follow, with
-    other settings. Python's handler of Ctrl-C stays what it was. If this process dies, however, the JVM ends too.
+    `progress` gets one line of text per step. One session per process, unless it is lent (`lend`); after `stop_session`
+    another may follow, with other settings. Python's handler of Ctrl-C stays what it was. If this process dies,
+    however, the JVM ends too.
 
     Raises:
+        OtherSettingsError: the session that is lent has others.
         ConfigError: JAVA_TOO_OLD, JAVA_HOME_INVALID, JAVA_NOT_FOUND, CACHE_NOT_WRITABLE, MAVEN_MIRROR_INVALID,
             SPARK_SETTING_INVALID, YARN_NOT_CONFIGURED, KUBERNETES_IMAGE_MISSING, SPARK_NOT_AUTHENTICATED,
             SPARK_CONNECT_UNSUPPORTED, DEPLOY_MODE_UNSUPPORTED.
@@ -63,12 +71,16 @@ def start_session(config: SessionConfig, *, progress: Progress | None = None) ->
         StateError: SPARK_ALREADY_RUNNING.
     """
     global _running  # noqa: PLW0603 - PySpark itself allows one context per process
+    if _running is not None and _running.lent is not None:
+        if config != _running.config:
+            raise OtherSettingsError
+        return _running.lent
     if SparkContext._active_spark_context is not None:
         raise StateError("SPARK_ALREADY_RUNNING", name=SparkContext._active_spark_context.appName)
     report_failures_only_once()
     launch = launched(config, progress=progress or (lambda _line: None))
     port, secret = launch.address()
-    _running = _Running(launch.driver, after_stop=lambda: _make_archive(launch.archive))
+    _running = _Running(launch.driver, config, after_stop=lambda: _make_archive(launch.archive))
     if config.class_archive_to_record:
         _running.after_stop, _running.seconds_to_stop = (lambda: None), 300.0
     try:
@@ -86,9 +98,18 @@ def running_session() -> SparkSession | None:
     return None if SparkContext._active_spark_context is None else SparkSession.builder.getOrCreate()
 
 
+def lend(spark: SparkSession | None) -> None:
+    """Has `start_session` return `spark`, another session on the same Spark, until it is called with None."""
+    assert _running is not None, "somebody has started Spark"
+    _running.lent = spark
+    if spark is not None:
+        _set_other_settings(spark, _running.config)
+
+
 def release_forgotten_objects(spark: SparkSession) -> None:
     """Has Java release what Python forgets from now on, which a session for short work does not."""
-    spark.sparkContext._gateway.gateway_property.enable_memory_management = True
+    gateway: Any = spark.sparkContext._gateway
+    gateway.gateway_property.enable_memory_management = True
 
 
 def stop_session(spark: SparkSession) -> None:
@@ -138,14 +159,18 @@ def _connect(driver: DriverProcess, port: int, secret: str, config: SessionConfi
         session = SparkSession.builder.getOrCreate()
     if secrets := secrets_pattern():
         leave_out_of_log(gateway, secrets)
-    in_force = session.conf  # Spark checks the SQL settings now, or else at the first query
-    for key, value in config.spark_conf.items():
-        if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
-            in_force.set(key, value)
+    _set_other_settings(session, config)
     prune_hadoop_conf(session, local=machine.local)
     if not machine.local:
         ship_python(context, config.python_roots, driver.folder)
     return session
+
+
+def _set_other_settings(session: SparkSession, config: SessionConfig) -> None:
+    in_force = session.conf  # Spark checks the SQL settings now, or else at the first query
+    for key, value in config.spark_conf.items():
+        if not key.startswith("spark."):  # Spark's submit takes only its own keys; pipelines.* and the like go here
+            in_force.set(key, value)
 
 
 def _require_image(context: SparkContext, master: str) -> None:

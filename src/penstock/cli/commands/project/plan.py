@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from penstock.cli.dev_session.client import answered_by_session
 from penstock.cli.options import AsJson, Batch, FullRefresh, FullRefreshAll, Refresh, selection
 from penstock.cli.project import Project, enter, project_command
 from penstock.cli.screen.console import note, print_json, progress_lines, say
@@ -11,6 +12,7 @@ from penstock.cli.screen.quiet_stdout import only_results_on_stdout
 from penstock.errors import UpdateRefused, render
 
 
+@answered_by_session
 @project_command(settings=True)
 def plan(
     *,

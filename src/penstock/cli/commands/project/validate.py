@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from penstock.cli.dev_session.client import answered_by_session
 from penstock.cli.options import AsJson, Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.screen.console import note, plural, print_json, print_table, progress_lines
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from penstock.runtime import ValidationReport
 
 
+@answered_by_session
 def validate(
     *,
     directory: Directory = Path(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from penstock.cli.dev_session.server import answering
 from penstock.cli.options import Directory, Environment, Pipeline, Settings, StorageUri
 from penstock.cli.project import enter, open_project
 from penstock.cli.recorded_reads import read_check, record_read
@@ -49,7 +51,7 @@ def dev(
     those before the edit. A table that is in the storage is read there, until it is edited. An error does not end the
     session.
     """
-    folder = directory.absolute()
+    folder, variables = directory.absolute(), dict(os.environ)
 
     def load() -> PipelineConfig:
         return open_project(folder, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
@@ -66,10 +68,15 @@ def dev(
     progress = progress_lines()
     with suppress(KeyboardInterrupt), watched_workspace(config, progress) as workspace:
         session, view = DevSession(workspace, load, check, sample), EditView(config.directory, limit)
-        with key_presses() as wait:
-            _show(session, config, view, ())
+        _show(session, config, view, ())
+        with (
+            answering(folder, workspace.spark, variables) as commands,
+            key_presses([] if commands is None else [commands.fileno()]) as wait,
+        ):
             note("Watching the files of the project; q ends the session.")
             while wait(_LOOK_SECONDS) != "q":
+                if commands is not None:
+                    commands.run_waiting()
                 if changed := files.changed():
                     _show(session, config, view, changed)
 

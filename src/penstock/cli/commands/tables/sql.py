@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from penstock.cli.dev_session.client import answered_by_session
 from penstock.cli.grants import about_grants
 from penstock.cli.options import AsJson
 from penstock.cli.project import Project, enter, project_command
@@ -33,6 +34,7 @@ class Engine(Enum):
     DUCKDB = "duckdb"
 
 
+@answered_by_session
 @project_command(settings=True)
 def sql(
     *,
@@ -81,11 +83,11 @@ def _by_spark(
     from penstock.runtime.commands.query import run_sql
 
     files = FileState(config, found)
-    progress_lines()("Starting Spark …")
     with only_results_on_stdout():
         return run_sql(
             config,
             statement,
+            progress=progress_lines(),
             views={CLOUD_FILES_STATE: files.view()},
             functions={CLOUD_FILES_STATE: files.function()},
             elsewhere=lambda: external_tables(config.storage),
