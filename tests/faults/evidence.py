@@ -22,8 +22,7 @@ def write_evidence(suite: str, findings: Mapping[str, Any]) -> Path | None:
         return None
     document = {
         "suite": suite,
-        "commit": _git("rev-parse", "HEAD"),
-        "uncommitted_changes": bool(_git("status", "--porcelain", "--", "src", "tests")),
+        **commit_now(),
         "date": datetime.now(UTC).date().isoformat(),
         "machine": {
             "cores": os.cpu_count(),
@@ -36,6 +35,12 @@ def write_evidence(suite: str, findings: Mapping[str, Any]) -> Path | None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return path
+
+
+def commit_now() -> dict[str, Any]:
+    """Returns the commit that runs, and whether its code has been changed since."""
+    changed = bool(_git("status", "--porcelain", "--", "src", "tests"))
+    return {"commit": _git("rev-parse", "HEAD"), "uncommitted_changes": changed}
 
 
 def _git(*arguments: str) -> str:

@@ -1,83 +1,24 @@
-"""Random queries and histories of their tables, by seed."""
+"""Random queries over random tables, as views that are refreshed by what has changed."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import reduce
 from random import Random
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+from tests.spark.incremental.random_tables import RandomTables
 
-from penstock.events import RefreshMethod
+from penstock.events import RefreshChoice, RefreshMethod
 from penstock.spark.plans.row_difference import compare_rows
 from penstock.spark.streams.writes import Replacement
 from penstock.spark.writers.incremental.refresh import View, choose_refresh
 from penstock.spark.writers.incremental.write import write_refresh
 
-_FACTS = """
-    SELECT id, CASE WHEN id % 11 = 0 THEN NULL ELSE id % 5 END AS k, CAST(id % 17 AS DECIMAL(12,2)) AS v,
-        CASE WHEN id % 13 = 0 THEN double('NaN') WHEN id % 7 = 0 THEN NULL ELSE id / 2D END AS d,
-        concat('s', id % 3) AS s, timestamp_seconds(id * 1801) AS t, array(id % 2, id % 3) AS xs
-    FROM range({first}, {last})
-"""
-_NAMES = "SELECT id AS k, concat('n', id % 4) AS name, id % 2 AS g FROM range({first}, {last})"
-
-
-class RandomTables:
-    """A fact table `f` and a table of names `n`, and what happens to them."""
-
-    def __init__(self, spark: SparkSession, folder: Path, random: Random) -> None:
-        self.spark, self.random = spark, random
-        self.paths = {name: str(folder / name) for name in ("f", "n")}
-        self._next = 40
-        vectors = str(random.random() < 0.5).lower()
-        for name, query in (("f", _FACTS.format(first=0, last=40)), ("n", _NAMES.format(first=0, last=5))):
-            writer = spark.sql(query).write.format("delta").option("delta.enableDeletionVectors", vectors)
-            writer.save(self.paths[name])
-
-    def query(self, text: str) -> str:
-        """Returns a query over `f` and `n` as one over the stored tables."""
-        return text.format(f=f"delta.`{self.paths['f']}`", n=f"delta.`{self.paths['n']}`")
-
-    def change(self) -> str:
-        """Changes the tables in a random way; returns how."""
-        one = self.random.choice(list(_CHANGES))
-        for statement in _CHANGES[one]:
-            first, last = self._next, self._next + self.random.randint(1, 6)
-            some = self.random.randint(2, 9)
-            facts, names = _FACTS.format(first=first, last=last), _NAMES.format(first=first % 7, last=first % 7 + 1)
-            text = self.query(statement).replace("<facts>", facts).replace("<names>", names)
-            self.spark.sql(text.replace("<n>", str(some)).replace("<last>", str(last)))
-            self._next = last
-        return one
-
-
-_CHANGES = {
-    "rows arrive": ["INSERT INTO {f} <facts>"],
-    "equal rows arrive": ["INSERT INTO {f} SELECT * FROM {f} WHERE id % <n> = 1"],
-    "rows arrive twice": ["INSERT INTO {f} <facts>", "INSERT INTO {f} <facts>"],
-    "rows go": ["DELETE FROM {f} WHERE id % <n> = 0"],
-    "a group goes": ["DELETE FROM {f} WHERE k = <n> % 5"],
-    "rows change": ["UPDATE {f} SET v = v + 1, k = k + 1 WHERE id % <n> = 1"],
-    "rows are merged": [
-        (
-            "MERGE INTO {f} t USING (<facts>) s ON t.id = s.id + <n> - 40"
-            " WHEN MATCHED THEN UPDATE SET t.v = s.v, t.s = s.s WHEN NOT MATCHED THEN INSERT *"
-        )
-    ],
-    "names change": ["UPDATE {n} SET name = 'other', g = 1 - g WHERE k = <n> % 5"],
-    "names come": ["INSERT INTO {n} <names>"],
-    "names go": ["DELETE FROM {n} WHERE k = <n> % 5"],
-    "both": ["INSERT INTO {f} <facts>", "DELETE FROM {n} WHERE k = <n> % 3", "INSERT INTO {n} <names>"],
-    "files are put together": ["OPTIMIZE {f}"],
-    "rows arrive and files are put together": [
-        "INSERT INTO {f} <facts>",
-        "OPTIMIZE {f}",
-        "DELETE FROM {f} WHERE id % 9 = 2",
-    ],
-    "all is written again": ["INSERT OVERWRITE {f} SELECT * FROM {f}"],
-    "a column comes": ["ALTER TABLE {n} ADD COLUMNS (extra_<last> INT)", "INSERT INTO {f} <facts>"],
-}
+_MICROSECONDS = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
 
 
 def random_query(random: Random, *, depth: int) -> str:
@@ -105,6 +46,10 @@ _BASES = [
     "SELECT id, k, v, d, s, 1 AS g FROM {f} AS f LEFT ANTI JOIN {n} AS n ON f.k = n.k",
     "SELECT id, x AS k, v, d, s, 2 AS g FROM {f} LATERAL VIEW explode(xs) AS x WHERE <where>",
     "SELECT a.id, a.k, b.v, a.d, b.s, 3 AS g FROM {f} AS a JOIN {f} AS b ON a.id = b.id + 1",
+    "SELECT id, f.k, v, d, name AS s, f.k % 2 AS g FROM {n} AS n RIGHT JOIN {f} AS f ON f.k = n.k AND n.g = 0",
+    "SELECT id, n.k, v, d, name AS s, n.g FROM {f} AS f FULL JOIN {n} AS n ON f.k = n.k",
+    "SELECT id, n.k, v, d, name AS s, n.g FROM {f} AS f CROSS JOIN {n} AS n WHERE id % 5 = 1",
+    "SELECT id, hour(t) AS k, v, d, date_format(t, 'yyyy-MM-dd HH') AS s, 4 AS g FROM {f} WHERE <where>",
 ]
 _NESTED = [
     "SELECT id + 1 AS id, k, v * 2 AS v, d, upper(s) AS s, g FROM (<one>) WHERE <where>",
@@ -130,8 +75,15 @@ _TOPS = [
     "SELECT coalesce(k, -1) AS kk, sum(v) AS total FROM ({rows}) GROUP BY coalesce(k, -1) HAVING sum(v) > 20",
     "SELECT count(id) AS n, sum(id) AS ids, avg(id) AS mean, sum(v) AS total, max(d) AS hi FROM ({rows})",
     "SELECT DISTINCT k, s FROM ({rows}) WHERE {where}",
+    "SELECT k, sum(v) OVER w AS run, lag(s) OVER w AS l FROM ({rows}) WINDOW w AS (PARTITION BY k ORDER BY id, v, s)",
+    "SELECT date_trunc('DAY', t) AS y, count(*) AS n, max(t) AS last, min(d) AS lo FROM {{f}} WHERE {where} GROUP BY 1",
+    "SELECT g, s, min(d) AS lo, max(v) AS hi, count(*) AS n FROM ({rows}) GROUP BY g, s",
+    "SELECT K AS k, S, id FROM ({rows}) EXCEPT ALL SELECT k, name, g FROM {{n}}",
     "SELECT k, id, rank() OVER (PARTITION BY k, s ORDER BY v) AS place FROM ({rows})",
-    "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC, id) AS p FROM ({rows})) WHERE p < 3",
+    (
+        "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY v DESC, id, d, s, g) AS p"
+        " FROM ({rows})) WHERE p < 3"
+    ),
     (
         "SELECT /*+ BROADCAST(b) */ a.k, b.name, a.total FROM (SELECT k, sum(v) AS total FROM ({rows}) GROUP BY k) AS a"
         " JOIN {{n}} AS b ON a.k = b.k"
@@ -149,10 +101,18 @@ class RandomView:
     rewritten_below: int
     last: dict[str, str] | None = None
 
+    choice: RefreshChoice | None = None
+    _query: DataFrame | None = None
+
     def refresh(self) -> RefreshMethod:
         """Refreshes the view; it fails when the rows are not those of the query."""
-        spark = self.tables.spark
-        query = spark.sql(self.tables.query(self.text))
+        method = self.write()
+        assert_same([self])
+        return method
+
+    def write(self) -> RefreshMethod:
+        """Refreshes the view, and says by which method."""
+        query = self._query = self.tables.spark.sql(self.tables.query(self.text))
         names = {path: name for name, path in self.tables.paths.items()}
         refresh = choose_refresh(
             query, View(self.path, names, self.last, by_cost=False, rewritten_below=self.rewritten_below), {}
@@ -165,6 +125,36 @@ class RandomView:
                 refresh, refresh.rows, [], path=self.path, replacement=Replacement(keeps_schema=True), conf={}
             )
         self.last = None if refresh.versions is None else dict(refresh.versions)
-        difference = compare_rows(spark.read.format("delta").load(self.path), query, limit=5)
-        assert difference.same, (self.text, refresh.choice, difference)
+        self.choice = refresh.choice
         return refresh.choice.method
+
+    def query(self) -> DataFrame:
+        """Returns what the view should have; Delta reads tables as they are when it runs."""
+        assert self._query is not None, "`write` has been called"
+        return self._query
+
+    def stored(self) -> DataFrame:
+        """Returns what the view has."""
+        return self.tables.spark.read.format("delta").load(self.path)
+
+
+def assert_same(views: Sequence[RandomView]) -> None:
+    """Fails when a view does not have the rows of its query: all are read in one job, and counted as text."""
+    sides = [
+        _as_text(rows, f"{number}{sign}")
+        for number, view in enumerate(views)
+        for sign, rows in (("+", view.stored()), ("-", view.query()))
+    ]
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for side, text in reduce(DataFrame.unionAll, sides).collect():
+        rows[side][text] += 1
+    for number, view in enumerate(views):
+        if rows[f"{number}+"] != rows[f"{number}-"]:  # as text, 0.0 is not -0.0
+            difference = compare_rows(view.stored(), view.query(), limit=5)
+            assert difference.same, (view.text, view.choice, difference)
+
+
+def _as_text(rows: DataFrame, side: str) -> DataFrame:
+    numbered = rows.toDF(*(f"c{position}" for position in range(len(rows.columns))))
+    whole = {"ignoreNullFields": "false", **dict.fromkeys(("timestampFormat", "timestampNTZFormat"), _MICROSECONDS)}
+    return numbered.select(sf.lit(side).alias("side"), sf.to_json(sf.struct("*"), whole).alias("text"))

@@ -7,7 +7,8 @@ from random import Random
 
 import pytest
 from pyspark.sql import SparkSession
-from tests.spark.incremental.random_views import RandomTables, RandomView
+from tests.spark.incremental.random_tables import RandomTables
+from tests.spark.incremental.random_views import RandomView
 
 from penstock.events import RefreshMethod
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
+from tests.spark.incremental.random_tables import RandomTables
 
 from penstock.events import RefreshMethod
 from penstock.spark import writers
@@ -162,7 +163,7 @@ def test_a_changed_rule_makes_a_view_wrong(
 def _refresh(mutation: Mutation, spark: SparkSession, folder: Path) -> RefreshMethod:
     """Refreshes the view after the changes; fails when its rows are wrong."""
     random_views: Any = importlib.import_module(_TESTS)
-    tables = random_views.RandomTables(spark, folder, Random(1))
+    tables = RandomTables(spark, folder, Random(1))
     below = REWRITTEN_BELOW if mutation.rewritten else 0
     view = random_views.RandomView(tables, mutation.query, str(folder / "view"), rewritten_below=below)
     view.refresh()

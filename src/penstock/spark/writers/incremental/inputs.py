@@ -47,6 +47,7 @@ class VersionedInputs:
 
     spark: SparkSession
     weight: Any
+    _paths: dict[Node, str] = field(default_factory=dict)  # asking Java is slow, and each operator above asks
     _tables: dict[str, _Table] = field(default_factory=dict)
     _changes: dict[str, TableChange] = field(default_factory=dict)
 
@@ -65,7 +66,7 @@ class VersionedInputs:
         for node in query.walk():
             if node.operator is not Operator.TABLE:
                 continue
-            path = _path(node)
+            path = inputs._path(node)
             name = known.get(_comparable(path))
             if name is None:
                 raise NotKnown(f"the version of {path} is not recorded")
@@ -121,13 +122,18 @@ class VersionedInputs:
         """Whether rows were removed from a table, or changed."""
         return any(change.removes for change in self._changes.values())
 
+    def _path(self, node: Node) -> str:
+        if node not in self._paths:
+            self._paths[node] = _path(node)
+        return self._paths[node]
+
     def changed(self, node: Node) -> bool:
         """Whether rows of a TABLE were added or removed since the last refresh."""
-        return bool(self._changes[_path(node)])
+        return bool(self._changes[self._path(node)])
 
     def now(self, node: Node) -> Any:
         """Returns the plan of a TABLE as it is now, with the attributes of its node."""
-        return at_snapshot(self.spark, node.plan, self._tables[_path(node)].snapshot)
+        return at_snapshot(self.spark, node.plan, self._tables[self._path(node)].snapshot)
 
     def pinned(self, plan: Any) -> Any:
         """Returns a plan with each table as it is now, and all else as it is."""
@@ -138,7 +144,7 @@ class VersionedInputs:
 
     def change(self, node: Node) -> Any:
         """Returns the plan of what has changed in a TABLE, with the attributes of its node and the weight."""
-        table = self._tables[_path(node)]
+        table = self._tables[self._path(node)]
         assert table.before is not None, "`look` has been called"
         rows = changed_between(
             self.spark, _jvm.file_index(node.plan), table.before, int(table.snapshot.version()), _WEIGHT
