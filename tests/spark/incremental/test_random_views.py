@@ -33,7 +33,6 @@ _SMALL: Final = {  # one task a stage, and no job for each of them: the tables h
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.stats.collect": "false",
-    "spark.databricks.delta.stats.skipping": "false",
 }
 
 
@@ -69,7 +68,8 @@ def _step(change: str, views: list[RandomView], found: Refreshes, seed: int) -> 
         if view.choice is not None and view.choice.method is RefreshMethod.FULL:
             found.in_full_because[re.sub(r"\d[\d,]*", "…", view.choice.why)] += 1
     try:
-        assert_same(written)
+        if written:
+            assert_same(written)
     except AssertionError:
         for view in written:
             try:
