@@ -71,9 +71,9 @@ _CHANGES: Final = {
         )
     ],
     "names change": ["UPDATE {n} SET name = 'other', g = 1 - g WHERE k = <n> % 5"],
-    "names come": ["INSERT INTO {n} <names>"],
+    "names come": ["INSERT INTO {n} (k, name, g) <names>"],
     "names go": ["DELETE FROM {n} WHERE k = <n> % 5"],
-    "both": ["INSERT INTO {f} <facts>", "DELETE FROM {n} WHERE k = <n> % 3", "INSERT INTO {n} <names>"],
+    "both": ["INSERT INTO {f} <facts>", "DELETE FROM {n} WHERE k = <n> % 3", "INSERT INTO {n} (k, name, g) <names>"],
     "files are put together": ["OPTIMIZE {f}"],
     "rows arrive and files are put together": [
         "INSERT INTO {f} <facts>",
