@@ -57,6 +57,8 @@ def dev(
         return open_project(folder, environment=environment, pipeline=pipeline, storage=storage, set_=set_)
 
     config = load()
+    if storage is not None:
+        storage = config.storage  # relative to the folder where it was typed, which `enter` leaves
     check = _check(config)
     enter(config)
     from penstock.cli.screen.dev_view import EditView
