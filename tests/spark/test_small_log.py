@@ -68,7 +68,7 @@ def _create(spark: SparkSession, path: str, random: Random) -> None:
     (writer.partitionBy("part") if random.random() < 0.5 else writer).save(path)
 
 
-@pytest.mark.parametrize("seed", [1, 2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 40))])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 40))])
 def test_after_random_changes_it_is_the_state_that_spark_finds(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     random, path, first = Random(seed), str(tmp_path / "table"), 20
     _create(spark, path, random)

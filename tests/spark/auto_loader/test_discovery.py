@@ -9,11 +9,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.streaming.query import StreamingQuery
+from tests.processes import wait_until
 from tests.spark.auto_loader.conftest import Landing
 
 from penstock.spark import _jvm
@@ -39,6 +41,10 @@ def _private(owner: Any, name: str) -> Any:
     field = owner.getClass().getDeclaredField(name)
     field.setAccessible(True)
     return field.get(owner)
+
+
+def _has_seen(watcher: Any, number: int) -> bool:
+    return bool(_private(watcher, "events") > number)
 
 
 def _values(it: Landing) -> list[str]:
@@ -73,9 +79,11 @@ def test_a_folder_of_files_is_not_listed_to_find_new_ones(landing: Build) -> Non
     it = landing("text")
     it.put("1.txt", "first\n")
     with _running(it) as query:
-        listed = _private(_discovery(query), "namesListed")
-        for number in range(600):  # more than a key of Java's keeps
+        listed, watcher = (_private(_discovery(query), name) for name in ("namesListed", "watcher"))
+        for number in range(600):  # more than a key of Java's keeps until they are collected
             it.put(f".{number}", "never\n")
+            if number % 100 == 0:  # a busy machine may collect them later than they come
+                wait_until(partial(_has_seen, watcher, number), timeout=20, what="the watcher")
         it.move_in("2.txt", "second\n")
         (it.root / "3.txt").write_text("third\n")
         (it.root / "3.txt").rename(it.files / "3 ä%.txt")
