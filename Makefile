@@ -15,6 +15,7 @@ DEMO_SECONDS ?= 60
 ARGS ?=
 SELECTED = $(if $(FULL),,-m "not slow") $(if $(CI),--durations=30)
 export DEMO_SECONDS
+unexport PYTHONDONTWRITEBYTECODE # set in some containers: every start of Python would compile all that it imports
 
 ##@ Start here
 help: ## Show this list
