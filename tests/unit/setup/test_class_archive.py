@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -41,6 +42,22 @@ def test_no_archive_no_options(tmp_path: Path) -> None:
     assert options_to_use(archive, {"PENSTOCK_CLASS_ARCHIVE": "off"}) == []
     archive.write_text("torn")
     assert options_to_use(archive, {}) == []
+
+
+def test_the_archives_that_were_used_last_stay(tmp_path: Path, java: Java, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several environments with Penstock share a cache: the one that is at work must not lose its archive."""
+    (tmp_path / "training_of_a_test.py").write_text("import pathlib, sys\npathlib.Path(sys.argv[1]).write_text('made')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(class_archive, "_TRAINING", "training_of_a_test")
+    archives = [tmp_path / "archives" / f"{number}.jsa" for number in range(5)]
+    for age, archive in enumerate(archives[:4]):
+        assert ensure_archive(archive, java, progress=lambda _line: None)
+        os.utime(archive, (age, age))
+        os.utime(archive.with_suffix(".size"), (age, age))
+    assert options_to_use(archives[0])
+    assert ensure_archive(archives[4], java, progress=lambda _line: None)
+    assert [bool(options_to_use(archive)) for archive in archives] == [True, False, True, True, True]
+    assert not archives[1].exists()
 
 
 def test_the_java_of_pip_has_an_archive_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

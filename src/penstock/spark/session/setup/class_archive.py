@@ -21,7 +21,7 @@ from penstock.spark.session.setup.java import Java
 
 SWITCH = "PENSTOCK_CLASS_ARCHIVE"  # "off" neither makes nor uses one
 _TRAINING = "penstock.spark.session.class_archive_training"
-_MAX_ARCHIVES = 2
+_MAX_ARCHIVES = 4  # one for each environment that has Penstock; with fewer than are in turn in use, each run makes one
 _SECONDS = 600
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 _started: list[subprocess.Popen[bytes]] = []  # kept, or Python would warn that it was not waited for
@@ -41,6 +41,8 @@ def options_to_use(archive: Path, environ: Mapping[str, str] = os.environ) -> li
     """Returns the JVM options that use `archive`; none when it is missing or switched off."""
     if environ.get(SWITCH) == "off" or not is_whole(archive):
         return []
+    with suppress(OSError):  # the cache may be another user's
+        _size_file(archive).touch()
     # Anything wrong with the archive is a reason to do without it, not to fail.
     below = f"{_base(archive)}{os.pathsep}" if _base(archive).exists() else ""
     return [f"-XX:SharedArchiveFile={below}{archive}", "-Xshare:auto", *_QUIET]
@@ -122,15 +124,16 @@ def _make(archive: Path, java: Java, environ: Mapping[str, str]) -> None:
             unfinished.rename(archive)
             _size_file(archive).write_text(_sizes(archive), encoding="ascii")
             log.unlink(missing_ok=True)
-            _remove_old(archive)
+            _remove_old(archive.parent)
     unfinished.unlink(missing_ok=True)
 
 
-def _remove_old(newest: Path) -> None:
+def _remove_old(folder: Path) -> None:
     # About 200 MB each, and useless after the next upgrade of Java, Spark or Penstock.
-    archives = sorted(newest.parent.glob("*.jsa"), key=lambda archive: archive.stat().st_mtime, reverse=True)
-    for archive in archives[_MAX_ARCHIVES:]:
-        for file in (_size_file(archive), _base(archive), archive):
+    used = sorted(folder.glob("*.size"), key=lambda size: size.stat().st_mtime, reverse=True)
+    for size in used[_MAX_ARCHIVES:]:
+        archive = size.with_suffix(".jsa")
+        for file in (size, _base(archive), archive):
             file.unlink(missing_ok=True)
 
 
