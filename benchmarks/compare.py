@@ -274,6 +274,7 @@ _TABLES = {
     "reliability": _safety_table,
     "stateful": _throughput_table,
     "testkit": _steps_table,
+    "trade_views": _goals_table,
 }
 
 

@@ -11,23 +11,19 @@ import argparse
 import shutil
 import statistics
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.incremental.view import MeasuredView
 from benchmarks.session import is_shared, shared_session
-from penstock.spark.plans.row_difference import compare_rows
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
-from penstock.spark.streams.writes import Replacement
-from penstock.spark.writers.incremental.refresh import View, choose_refresh
-from penstock.spark.writers.incremental.write import write_refresh
 
 _FACTS: Final = """
     SELECT id, id * 7919 % 100000 AS customer, id * 104729 % 1000 AS product,
@@ -74,7 +70,7 @@ def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Ite
     places = {name: str(work / name) for name in ("facts", "products")}
     spark.sql(_FACTS.format(first=0, last=given.rows)).write.format("delta").save(places["facts"])
     spark.sql(_PRODUCTS).write.format("delta").save(places["products"])
-    views = [_View(spark, name, query, places, work) for name, query in _VIEWS.items()]
+    views = [MeasuredView(spark, name, query, places, work) for name, query in _VIEWS.items()]
     for view in views:
         view.refresh()
         view.recompute()
@@ -88,7 +84,8 @@ def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Ite
             new.coalesce(1).write.format("delta").mode("append").save(places["facts"])
             there += more
             for view in views:
-                methods[view.name], refreshed = view.refresh()
+                choice, refreshed = view.refresh()
+                methods[view.name] = choice.method.value
                 times.setdefault(view.name, []).append((refreshed, view.recompute()))
         for name, pairs in times.items():
             ratio = statistics.median(mine / by_hand for mine, by_hand in pairs)
@@ -101,48 +98,6 @@ def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Ite
             }
     for view in views:
         view.check()
-
-
-class _View:
-    """A view, and the same query as it is computed by hand."""
-
-    def __init__(self, spark: SparkSession, name: str, query: str, places: dict[str, str], work: Path) -> None:
-        self.name = name
-        self._spark = spark
-        self._text = query.format(**{table: f"delta.`{path}`" for table, path in places.items()})
-        self._names = {path: table for table, path in places.items()}
-        self._path, self._by_hand = (str(work / f"{name.partition(',')[0]} {kind}") for kind in ("view", "by hand"))
-        self._last: dict[str, str] | None = None
-
-    @property
-    def _query(self) -> DataFrame:
-        return self._spark.sql(self._text)
-
-    def refresh(self) -> tuple[str, float]:
-        """Refreshes the view; returns by which method, and the seconds."""
-        began = time.monotonic()
-        refresh = choose_refresh(self._query, View(self._path, self._names, self._last), {})
-        if refresh.in_full is None:
-            refresh.rows.write.format("delta").mode("overwrite").save(self._path)
-        else:
-            write_refresh(
-                refresh, refresh.rows, [], path=self._path, replacement=Replacement(keeps_schema=True), conf={}
-            )
-        assert refresh.versions is not None
-        self._last = dict(refresh.versions)
-        return refresh.choice.method.value, time.monotonic() - began
-
-    def recompute(self) -> float:
-        """Computes the query by hand; returns the seconds."""
-        began = time.monotonic()
-        self._query.write.format("delta").mode("overwrite").save(self._by_hand)
-        return time.monotonic() - began
-
-    def check(self) -> None:
-        """Exits when the view has other rows than the query."""
-        mine, by_hand = (self._spark.read.format("delta").load(path) for path in (self._path, self._by_hand))
-        if not compare_rows(mine, by_hand, limit=1).same:
-            raise SystemExit(f"{self.name}: the view has other rows than its query")
 
 
 def _arguments() -> argparse.Namespace:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from penstock.events.flows.refresh import RefreshMethod
+from penstock.events.flows.refresh_costs import measured
 from penstock.graph.companions.quarantine import quarantine_of, quarantine_path
 from penstock.graph.companions.quarantining import has_quarantine
 from penstock.graph.elements import MaterializedView, RefreshPolicy
@@ -77,7 +79,11 @@ def _how(view: MaterializedView, flow: ResolvedFlow, last: RefreshRecord, *, con
         why = "this once, because its last refresh did not note exactly what it had read"
     if why is not None or flow.definition is None:
         return _REPLACED, f"; in full: {why}" if why else ""
-    return f"refreshed by what has changed ({' or '.join(flow.definition.methods)})", ""
+    how = f"refreshed by what has changed ({' or '.join(flow.definition.methods)})"
+    costs = measured(last.history, [RefreshMethod(each) for each in flow.definition.methods])
+    if view.refresh_policy is not RefreshPolicy.AUTO or not costs:
+        return how, ""
+    return f"{how} or in full, by the estimate", f"; {costs}"
 
 
 _REPLACED = "recomputed and replaced in one commit"

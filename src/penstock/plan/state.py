@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from penstock.errors import PenstockError
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED, RefreshHistory
 from penstock.events.flows.state_size import StateSize
 from penstock.graph.identifier import Identifier
 from penstock.graph.schema.table_schema import Schema
@@ -55,13 +56,14 @@ class RefreshRecord:
     read, by its full name or, outside of the pipeline, its path. A version names the table's
     identity too, so that a table that was deleted and created again counts as changed. `exact` says
     that the rows stand for exactly these versions; else they may have newer rows too. `method` is how they
-    were refreshed.
+    were refreshed. `history` is what refreshes have cost, this one included.
     """
 
     definition: str
     inputs: Mapping[str, str]
     exact: bool = False
     method: str = "full"
+    history: RefreshHistory = NOTHING_MEASURED
 
 
 @dataclass(frozen=True, slots=True)

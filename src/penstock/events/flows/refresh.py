@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -35,10 +36,12 @@ _DATABRICKS: Final = {
 class RefreshChoice:
     """How one refresh is done: the details of a `planning_information` event.
 
-    `why` says why the view is computed in full, empty when it is not. `able` are the methods that its query allows.
+    `why` says why the view is computed in full, or what decided for another method; empty when nothing did. `able` are
+    the methods that its query allows.
     `changed_share` is how much of the bytes of its inputs has changed, None when that was not asked. `bytes_read` are
     those of the data files that the refresh reads, its own among them, `bytes_in_full` those that a full one would,
     as the logs of the tables say; None when that is not known. Columns that a query leaves out are not read, in either.
+    `estimated` are the seconds that a method was estimated to take now, `measured` those of the newest refresh by it.
     """
 
     method: RefreshMethod
@@ -47,6 +50,8 @@ class RefreshChoice:
     changed_share: float | None = None
     bytes_read: int | None = None
     bytes_in_full: int | None = None
+    estimated: Mapping[RefreshMethod, float] = field(default_factory=dict)
+    measured: Mapping[RefreshMethod, float] = field(default_factory=dict)
 
 
 def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, Any]]:
@@ -55,7 +60,8 @@ def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, An
         message = f"{name} is computed in full: {choice.why}"
     else:
         share = "" if choice.changed_share is None else f", {choice.changed_share:.2%} of what it reads"
-        message = f"{name} is refreshed by what has changed ({choice.method.value}){share}"
+        why = f"; {choice.why}" if choice.why else ""
+        message = f"{name} is refreshed by what has changed ({choice.method.value}){share}{why}"
     costs = {RefreshMethod.FULL: choice.bytes_in_full, choice.method: choice.bytes_read}
     techniques = [
         {
@@ -64,12 +70,15 @@ def refresh_planned(name: str, choice: RefreshChoice) -> tuple[str, dict[str, An
             "is_chosen": method is choice.method,
             "is_applicable": True,
             "cost": costs.get(method),
+            "estimated_seconds": choice.estimated.get(method),
+            "measured_seconds": choice.measured.get(method),
             "incrementalization_issues": [choice.why] if method is RefreshMethod.FULL and choice.why else [],
         }
         for method in (*choice.able, RefreshMethod.FULL)
     ]
     details = {
         "stages": [],
+        "reason": choice.why,
         "technique_information": techniques,
         "changed_share": choice.changed_share,
         "bytes_read": choice.bytes_read,
@@ -88,10 +97,16 @@ def refresh_choice_of(event: Event) -> RefreshChoice | None:
         chosen = next(each for each in techniques if each["is_chosen"])
         return RefreshChoice(
             RefreshMethod(chosen["method"]),
-            " ".join(map(str, chosen["incrementalization_issues"])),
+            str(details.get("reason", " ".join(map(str, chosen["incrementalization_issues"])))),
             tuple(RefreshMethod(each["method"]) for each in techniques if each["method"] != RefreshMethod.FULL),
             details.get("changed_share"),
             details.get("bytes_read"),
             details.get("bytes_in_full"),
+            _seconds(techniques, "estimated_seconds"),
+            _seconds(techniques, "measured_seconds"),
         )
     return None
+
+
+def _seconds(techniques: list[dict[str, Any]], name: str) -> dict[RefreshMethod, float]:
+    return {RefreshMethod(each["method"]): each[name] for each in techniques if each.get(name) is not None}

@@ -40,7 +40,7 @@ class BatchFlow:
         self._services = services
         self._refreshes = 0
         self.incremental = False
-        """Whether the last refresh was by what had changed."""
+        """Whether the last refresh was by what had changed, or in full only because that was quicker."""
         self._last = stage.last if isinstance(stage, RefreshMaterializedView) else None
 
     def run(self) -> str | None:
@@ -127,7 +127,9 @@ class BatchFlow:
     def _refreshed(
         self, refresh: Refresh | None, read: RefreshRecord | None, conf: Mapping[str, str]
     ) -> tuple[FlowQuery, str, Counters]:
-        self.incremental = refresh is not None and refresh.choice.method is not RefreshMethod.FULL
+        cost = None if refresh is None else refresh.cost
+        in_full = refresh is None or refresh.choice.method is RefreshMethod.FULL
+        self.incremental = not in_full or (cost is not None and cost.chosen)
         if refresh is not None:
             self._services.reporter.refresh(self._flow, refresh.choice)
         if refresh is not None and refresh.versions is not None:
@@ -139,7 +141,7 @@ class BatchFlow:
                 )
         else:
             query = self._services.query(self._flow)
-        note = "" if read is None else refresh_note(read)
+        note = "" if read is None else refresh_note(read, cost)
         counters = self._write(refresh, query, note, conf)
         self._last = read if self._may_be_left_out() else None
         return query, note, counters

@@ -5,6 +5,7 @@ from __future__ import annotations
 from deltalake.exceptions import DeltaError
 
 from penstock.events import RefreshMethod
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED
 from penstock.graph.elements import MaterializedView, OnViolation, RefreshPolicy
 from penstock.graph.rules.refreshing import full_only
 from penstock.plan.stages import RefreshMaterializedView
@@ -39,6 +40,7 @@ def refresh_of(stage: RefreshMaterializedView, services: FlowServices, *, again:
         counted=bool(table.expectations),
         dropping=any(each.on_violation is OnViolation.DROP for each in table.expectations),
         by_cost=table.refresh_policy is RefreshPolicy.AUTO,
+        history=last.history if known and last is not None else NOTHING_MEASURED,
     )
     refresh = choose_refresh(services.rows(flow), view, services.spark_conf(flow))
     if view.last is not None:

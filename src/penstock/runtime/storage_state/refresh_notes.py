@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from penstock.events import RefreshMethod
+from penstock.events.flows.refresh_costs import RefreshCost, RefreshHistory
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
 from penstock.storage.delta.table import is_delta_table, open_delta_table
@@ -35,11 +38,18 @@ _KEEPS_ROWS = {
 }
 
 
-def refresh_note(record: RefreshRecord) -> str:
-    """Returns the user metadata of the commit that replaces the rows."""
+def refresh_note(record: RefreshRecord, cost: RefreshCost | None = None) -> str:
+    """Returns the user metadata of the commit that replaces the rows.
+
+    With `cost` the refresh is measured: from its begin to the time of the commit.
+    """
     noted = {"definition": record.definition, "inputs": dict(record.inputs)}
     exact = {"exact": True, "method": record.method} if record.exact else {}
-    return json.dumps({_KEY: noted | exact}, sort_keys=True)
+    if cost is None:
+        return json.dumps({_KEY: noted | exact}, sort_keys=True)
+    history = {"history": cost.history.to_json()} if cost.history.measures else {}
+    measured = {"began": round(cost.began, 3), "work": cost.work, "changed": cost.changed}
+    return json.dumps({_KEY: noted | exact | history | measured}, sort_keys=True)
 
 
 def last_refresh(table: DeltaTable) -> RefreshRecord | None:
@@ -49,7 +59,7 @@ def last_refresh(table: DeltaTable) -> RefreshRecord | None:
     in the log: then the view is computed again.
     """
     for commit in table.history(_LONGEST_LOOK_BACK):
-        if (note := _parsed(commit.get("userMetadata"))) is not None:
+        if (note := _parsed(commit.get("userMetadata"), commit.get("timestamp"))) is not None:
             return note
         if commit.get("operation") not in _KEEPS_ROWS:
             return None
@@ -76,12 +86,24 @@ def _version(path: str) -> str:
     return f"{table.metadata().id}@{table.version()}"
 
 
-def _parsed(text: Any) -> RefreshRecord | None:
+def _parsed(text: Any, committed_ms: Any) -> RefreshRecord | None:
     try:
         note = json.loads(text)[_KEY]
         inputs = {str(name): str(version) for name, version in note["inputs"].items()}
-        return RefreshRecord(
+        record = RefreshRecord(
             str(note["definition"]), inputs, bool(note.get("exact", False)), str(note.get("method", "full"))
         )
     except (TypeError, ValueError, KeyError, AttributeError):
         return None
+    return replace(record, history=_measured(note, committed_ms))
+
+
+def _measured(note: dict[str, Any], committed_ms: Any) -> RefreshHistory:
+    """Returns the history that a commit notes, with its own refresh where that was measured."""
+    history = RefreshHistory.of_json(note.get("history"))
+    with suppress(TypeError, ValueError, KeyError):
+        seconds = float(committed_ms) / 1000 - float(note["began"])
+        if seconds >= 0:  # else a clock was set back
+            method = RefreshMethod(note.get("method", "full"))
+            return history.with_measure(method, seconds, int(note["work"]), int(note["changed"]))
+    return history

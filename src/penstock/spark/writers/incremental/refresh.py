@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from py4j.protocol import Py4JJavaError
@@ -12,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import first_line
 from penstock.events import RefreshChoice, RefreshMethod
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED, Candidate, RefreshCost, RefreshHistory, decide
 from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
 from penstock.spark.accelerators.table_changes import newest_snapshot, size_of
@@ -28,13 +30,13 @@ from penstock.spark.writers.incremental.shape import Node, Operator, obstacle, s
 from penstock.spark.writers.incremental.touched import ReplacedRows, keys_of, recomputed
 
 MOST_CHANGED: Final = 0.5
-"""With more of the bytes of its changed inputs new or gone, a view is computed in full: that is one pass over them."""
+"""With more of the bytes of its changed inputs new or gone, a view is computed in full, unless measures say better."""
 
 REWRITTEN_BELOW: Final = 64 * 1024 * 1024
 """A view with fewer bytes is written anew, from its own rows and those that changed: Delta's MERGE takes longer."""
 
 MOST_KEYS: Final = 0.2
-"""With more keys touched, for each row of the view, all of it is computed: their rows are read either way."""
+"""With more keys touched, for each row of the view, all of it is computed, unless measures say better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Refresh:
     `rows` come into the view. With `replaced`, rows of the view leave it before. With `merged`, rows change those of
     the view that have the same keys. With `rewrites`, rows are all that the view then has. Where rows are applied so,
     `in_full` gives, for a reason, the refresh to do instead. `versions` are those of the inputs that the view then
-    stands for; None when its rows may be newer than what is noted.
+    stands for; None when its rows may be newer than what is noted. `cost` is what is measured with its seconds.
     """
 
     choice: RefreshChoice
@@ -54,6 +56,7 @@ class Refresh:
     rewrites: bool = False
     replaced: ReplacedRows | None = None
     merged: MergedColumns | None = None
+    cost: RefreshCost | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,8 @@ class View:
 
     `names` are those of its inputs, by path, `last` the versions that its present rows stand for, None for not known.
     `counted` says that expectations judge its rows, `dropping` that some are left out then. `by_cost` allows to compute
-    it in full where that is cheaper. A view with fewer bytes than `rewritten_below` is written anew.
+    it in full where that is cheaper, by the `history` of its refreshes. A view with fewer bytes than `rewritten_below`
+    is written anew.
     """
 
     path: str
@@ -121,6 +125,7 @@ class View:
     dropping: bool = False
     by_cost: bool = True
     rewritten_below: int = REWRITTEN_BELOW
+    history: RefreshHistory = NOTHING_MEASURED
 
     def stored(self, spark: SparkSession) -> StoredView:
         """Returns it as it is.
@@ -149,6 +154,7 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
 
     Jobs that find out which rows these are run under the settings `conf`.
     """
+    began = time.time()
     spark = _jvm.cloned_session(frame.sparkSession, conf)
     frame = _jvm.frame_of(spark, _jvm.analyzed_plan(frame))
     if not TABLE_CHANGES.applies():
@@ -162,47 +168,92 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
     except NotKnown as unknown:
         return Refresh(_full(str(unknown)), frame, None)
 
-    def in_full(why: str) -> Refresh:
+    judge = _Judge(view, inputs, began)
+
+    def in_full(why: str, started: float | None = None) -> Refresh:
         pinned = _jvm.frame_of(spark, inputs.pinned(_jvm.without_ctes(frame)))
         choice = replace(_full(why, able), bytes_read=inputs.size, bytes_in_full=inputs.size)
-        return Refresh(choice, pinned, inputs.versions)
+        cost = RefreshCost(view.history, started or time.time(), inputs.size, inputs.changed_size, judge.full_chosen)
+        return Refresh(judge.noted(choice), pinned, inputs.versions, cost=cost)
 
     try:
         stored = view.stored(spark)
-        refresh = _incremental(query, view, stored, inputs, able)
-        choice = replace(refresh.choice, bytes_read=_bytes_read(refresh, stored, inputs), bytes_in_full=inputs.size)
-        return replace(refresh, choice=choice, in_full=in_full)
+        refresh = _incremental(query, stored, able, judge)
+        read = _bytes_read(refresh.choice.method, stored, inputs)
+        choice = replace(refresh.choice, why=judge.why, bytes_read=read, bytes_in_full=inputs.size)
+        cost = RefreshCost(view.history, began, judge.work, inputs.changed_size)
+        return replace(refresh, choice=judge.noted(choice), in_full=in_full, cost=cost)
     except NotKnown as unknown:
-        return in_full(str(unknown))
+        return in_full(str(unknown), began)
     except (PySparkException, Py4JJavaError) as error:
         return in_full(f"what has changed cannot be read: {first_line(error)}")
 
 
-def _bytes_read(refresh: Refresh, stored: StoredView, inputs: VersionedInputs) -> int:
-    match refresh.choice.method:
+@dataclass(slots=True)
+class _Judge:
+    """Weighs an incremental refresh against a full one, and keeps what was found for the event and the measure."""
+
+    view: View
+    inputs: VersionedInputs
+    began: float
+    why: str = ""
+    work: int | None = None
+    full_chosen: bool = False
+    estimated: Mapping[RefreshMethod, float] = field(default_factory=dict)
+
+    def weigh(self, method: RefreshMethod, work: int, *, share: float, most: float, said: str, spent: bool) -> None:
+        """Goes on with `method` when it is to be done.
+
+        Raises:
+            NotKnown: a full refresh is to be done.
+        """
+        self.work = work
+        if not self.view.by_cost:
+            return
+        gone = time.time() - self.began if spent else 0.0
+        decision = decide(self.view.history, Candidate(method, work, self.inputs.size, share, most, said, gone))
+        self.estimated = decision.estimated
+        self.full_chosen = decision.full
+        if decision.full:
+            raise NotKnown(decision.why)
+        self.why = decision.why
+
+    def noted(self, choice: RefreshChoice) -> RefreshChoice:
+        """Returns a choice with the estimated and the measured seconds of its candidates."""
+        methods = (*choice.able, RefreshMethod.FULL)
+        newest = {method: found[-1].seconds for method in methods if (found := self.view.history.of(method))}
+        return replace(choice, estimated=self.estimated, measured=newest)
+
+
+def _bytes_read(method: RefreshMethod, stored: StoredView, inputs: VersionedInputs) -> int:
+    match method:
         case RefreshMethod.RECOMPUTE_KEYS:
-            read = inputs.size + inputs.changed_size
-        case _ if inputs.changed_size:
-            read = inputs.changed_size + inputs.unchanged_size
-        case _:
+            return inputs.size + inputs.changed_size + stored.size
+        case _ if not inputs.changed_size:
             read = 0
-    return read + (stored.size if refresh.replaced or refresh.merged or refresh.rewrites else 0)
+        case _:
+            read = inputs.changed_size + inputs.unchanged_size
+    return read + (0 if method is RefreshMethod.APPEND_ROWS else stored.size)
 
 
 def _full(why: str, able: Capability | None = None) -> RefreshChoice:
     return RefreshChoice(RefreshMethod.FULL, why, () if able is None else able.methods)
 
 
-def _incremental(query: Node, view: View, stored: StoredView, inputs: VersionedInputs, able: Capability) -> Refresh:
-    _look(query, view, stored, inputs)
+def _incremental(query: Node, stored: StoredView, able: Capability, judge: _Judge) -> Refresh:
+    view, inputs = judge.view, judge.inputs
+    _look(query, stored, inputs)
 
     def by(method: RefreshMethod) -> RefreshChoice:
-        return RefreshChoice(method, "", able.methods, inputs.changed_share)
+        share = inputs.changed_share
+        work, said = _bytes_read(method, stored, inputs), f"{share:.0%} of what it reads has changed"
+        judge.weigh(method, work, share=share, most=MOST_CHANGED, said=said, spent=False)
+        return RefreshChoice(method, "", able.methods, share)
 
     spark, versions = inputs.spark, inputs.versions
     if not query.reads(inputs.changed):
         nothing = _jvm.frame_of(spark, query.plan).limit(0)
-        return Refresh(by(RefreshMethod.APPEND_ROWS), nothing, versions)
+        return Refresh(RefreshChoice(RefreshMethod.APPEND_ROWS, "", able.methods, 0.0), nothing, versions)
     linear = obstacle(query, inputs.changed) is None
     if not inputs.removes and is_added_once(query, inputs.changed):
         if linear:
@@ -210,26 +261,30 @@ def _incremental(query: Node, view: View, stored: StoredView, inputs: VersionedI
         ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
         merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
         if merged is not None:
-            added = rows_of_added(query, inputs)
+            choice, added = by(RefreshMethod.MERGE_GROUPS), rows_of_added(query, inputs)
             if stored.is_rewritten:
-                rows = merged_rows(stored.rows, added, merged)
-                return Refresh(by(RefreshMethod.MERGE_GROUPS), rows, versions, rewrites=True)
-            return Refresh(by(RefreshMethod.MERGE_GROUPS), added, versions, merged=merged)
+                return Refresh(choice, merged_rows(stored.rows, added, merged), versions, rewrites=True)
+            return Refresh(choice, added, versions, merged=merged)
     if linear:
         if view.dropping:
             raise NotKnown("rows were removed from what it reads, and its expectations drop rows")
+        choice = by(RefreshMethod.CHANGE_ROWS)
         try:
             rows, replaced = counted_changes(query, view.path, inputs)
         except NotCounted as reason:
             raise NotKnown(str(reason)) from reason
-        return _replacing(by(RefreshMethod.CHANGE_ROWS), rows, replaced, stored, inputs)
+        return _replacing(choice, rows, replaced, stored, inputs)
     keys = keys_of(query, inputs.changed)
     if keys is None:
         raise NotKnown("rows were removed from what it reads, or changed")
+    choice = by(RefreshMethod.RECOMPUTE_KEYS)
     rows, replaced = recomputed(query, keys, inputs)
-    if view.by_cost and (touched := replaced.values.count()) > MOST_KEYS * (there := stored.rows.count()):
-        raise NotKnown(f"{touched:,} keys have changed, and the view has {there:,} rows")
-    return _replacing(by(RefreshMethod.RECOMPUTE_KEYS), rows, replaced, stored, inputs)
+    if view.by_cost:
+        touched, there = replaced.values.count(), stored.rows.count()
+        said, share = f"{touched:,} keys have changed, and the view has {there:,} rows", touched / max(there, 1)
+        work = _bytes_read(RefreshMethod.RECOMPUTE_KEYS, stored, inputs) + int(min(share, 1.0) * inputs.size)
+        judge.weigh(RefreshMethod.RECOMPUTE_KEYS, work, share=share, most=MOST_KEYS, said=said, spent=True)
+    return _replacing(choice, rows, replaced, stored, inputs)
 
 
 def _types(frame: DataFrame) -> dict[str, str]:
@@ -237,7 +292,7 @@ def _types(frame: DataFrame) -> dict[str, str]:
     return {field.name.casefold(): field.dataType.simpleString() for field in frame.schema}
 
 
-def _look(query: Node, view: View, stored: StoredView, inputs: VersionedInputs) -> None:
+def _look(query: Node, stored: StoredView, inputs: VersionedInputs) -> None:
     """Finds out what has changed.
 
     Raises:
@@ -246,8 +301,6 @@ def _look(query: Node, view: View, stored: StoredView, inputs: VersionedInputs) 
     if _types(stored.rows) != _types(_jvm.frame_of(inputs.spark, query.plan)):
         raise NotKnown("its table has columns of other types than its query")
     inputs.look()
-    if view.by_cost and inputs.changed_share > MOST_CHANGED:
-        raise NotKnown(f"{inputs.changed_share:.0%} of what it reads has changed")
 
 
 def _replacing(

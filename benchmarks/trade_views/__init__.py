@@ -1,0 +1,1 @@
+"""A set of views over a trading company, refreshed and recomputed."""
