@@ -74,8 +74,8 @@ def test_old_measures_do_not_count_beside_a_new_one() -> None:
         ([(FULL, 2, 100), (MERGED, 1, 1)], _candidate(1), False, "merge groups is estimated to take 1.0 s, full 2.0 s"),
         ([(FULL, 2, 100), (MERGED, 3, 1)], _candidate(1), True, "full is estimated to take 2.0 s, merge groups 3.0 s"),
         ([(FULL, 2, 100), (MERGED, 3, 1)], _candidate(1, spent=1.5), False, "merge groups is estimated to take 3.0 s"),
-        ([(MERGED, 3, 1), *[(FULL, 2, 100)] * 10], _candidate(1), False, "measured again: merge groups is"),
-        ([(FULL, 2, 100), *[(MERGED, 1, 1)] * 20], _candidate(1), True, "it is measured again: full is estimated"),
+        ([(MERGED, 3, 1), *[(FULL, 2, 100)] * 11], _candidate(1), False, "measured again: merge groups is"),
+        ([(FULL, 2, 100), *[(MERGED, 1, 1)] * 21], _candidate(1), True, "it is measured again: full is estimated"),
         ([(FULL, 2, 100), (MERGED, 1, 1)], _candidate(1, share=0.9), False, "merge groups is estimated"),
     ],
 )

@@ -20,6 +20,13 @@ VIEW = "shop.revenue"
 ABLE = (RefreshMethod.MERGE_GROUPS, RefreshMethod.RECOMPUTE_KEYS)
 FULL = RefreshChoice(RefreshMethod.FULL, "there is no refresh to go on from", ABLE, None, 5_000_000, 5_000_000)
 MERGED = RefreshChoice(RefreshMethod.MERGE_GROUPS, "", ABLE, 0.01, 60_000, 5_060_000)
+WHY = "merge groups is estimated to take 1.2 s, full 2.5 s"
+WEIGHED = replace(
+    MERGED,
+    why=WHY,
+    estimated={RefreshMethod.MERGE_GROUPS: 1.2, RefreshMethod.FULL: 2.5},
+    measured={RefreshMethod.FULL: 2.4},
+)
 
 
 def _story(*choices: RefreshChoice) -> Story:
@@ -41,12 +48,15 @@ def _refreshes(events: list[Event]) -> tuple[RefreshOfView, ...]:
     return projection.of("Shop.Revenue")
 
 
-@pytest.mark.parametrize("choice", [FULL, MERGED], ids=lambda choice: choice.method)
+@pytest.mark.parametrize("choice", [FULL, MERGED, WEIGHED], ids=["full", "merged", "weighed"])
 def test_an_event_gives_back_the_choice(choice: RefreshChoice) -> None:
     [event] = (each for each in _story(choice).events if each.event_type is EventType.PLANNING_INFORMATION)
     assert refresh_choice_of(event) == choice
     techniques = event.details["planning_information"]["technique_information"]
     assert {each["method"]: each["cost"] for each in techniques}["full"] == choice.bytes_in_full
+    seconds = {each["method"]: (each["estimated_seconds"], each["measured_seconds"]) for each in techniques}
+    assert seconds["full"] == ((2.5, 2.4) if choice is WEIGHED else (None, None))
+    assert choice.why in event.message
     del techniques[0]["is_chosen"]
     assert refresh_choice_of(event) is None, "of another version"
 
@@ -81,7 +91,7 @@ def test_a_compacted_log_has_the_newest_ones() -> None:
 
 
 def test_the_page_of_the_view_shows_them(tmp_path: Path) -> None:
-    story = _story(FULL, MERGED)
+    story = _story(FULL, MERGED, WEIGHED)
     with EventLog(
         Storage(str(tmp_path)), origin=Origin("p", "u1"), clock=story.clock, next_sequence=0, ordinal=1
     ) as log:
@@ -90,5 +100,15 @@ def test_the_page_of_the_view_shows_them(tmp_path: Path) -> None:
             log.append(event.event_type, event.message, dict(event.details), dataset=dataset, flow=flow)
     page = client_of(str(tmp_path)).get(f"/datasets/{VIEW}").text
     table = page[page.index('id="refreshes-card"') : page.index('id="charts-place"')]
-    for text in ("merge groups", "1.00%", "60.0 kB", "5.1 MB", "98.8 %", "1.3 s", "there is no refresh to go on from"):
+    for text in (
+        "merge groups",
+        "1.00%",
+        "60.0 kB",
+        "5.1 MB",
+        "98.8 %",
+        "1.3 s",
+        "1.2 s",
+        WHY,
+        "there is no refresh to go on from",
+    ):
         assert text in table

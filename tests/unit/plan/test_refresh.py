@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 from tests.unit.plan.conftest import QUERY, Pipeline
 
+from penstock.events import RefreshMethod
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED
 from penstock.graph.elements import Expectation, OnViolation
 from penstock.graph.identifier import Identifier
 from penstock.graph.resolved import QueryDefinition
@@ -67,6 +69,20 @@ def test_the_plan_says_how_a_view_is_refreshed_or_why_in_full(pipeline: Pipeline
     replaced = f"recomputed and replaced in one commit: {changed}; in full: "
     assert why["first"] == f"{replaced}its query has LIMIT"
     assert why["old"] == f"{replaced}this once, because its last refresh did not note exactly what it had read"
+
+
+def test_the_plan_says_what_refreshes_took_where_that_decides(pipeline: Pipeline) -> None:
+    able = QueryDefinition("q", methods=("merge groups", "recompute keys"))
+    pipeline.stream("orders").materialized("sums", "orders", definition=able).existing()
+    pipeline.refreshed("sums", able, exact=True, orders="o@4").now(orders="o@5")
+    history = NOTHING_MEASURED.with_measure(RefreshMethod.FULL, 8.5, 100_000_000, 0)
+    history = history.with_measure(RefreshMethod.MERGE_GROUPS, 1.3, 10_000_000, 9_000_000)
+    pipeline.last = {name: replace(record, history=history) for name, record in pipeline.last.items()}
+    assert _refreshes(pipeline, refresh=("sums",))["sums"].explanation == (
+        "refreshed by what has changed (merge groups or recompute keys) or in full, by the estimate:"
+        " shop.orders has a new version; merge groups took 1.3 s"
+        " (quicker up to about 99.0 MB of changes), full took 8.5 s"
+    )
 
 
 def test_a_table_that_was_created_again_is_another_one(pipeline: Pipeline) -> None:

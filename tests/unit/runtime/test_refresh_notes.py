@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from penstock.events import RefreshMethod
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED, RefreshCost
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
 from penstock.runtime.storage_state.refresh_notes import last_refresh, refresh_note, versions_of
@@ -36,6 +41,27 @@ def test_exact_versions_and_the_method_are_noted(tmp_path: Path) -> None:
     assert last_refresh(_write(tmp_path / "t", refresh_note(exact))) == exact
     assert last_refresh(_write(tmp_path / "t", refresh_note(RECORD))) == RECORD
     assert not RECORD.exact, "a note of an earlier version may stand for rows that are newer than it says"
+
+
+def test_a_refresh_is_measured_up_to_its_commit(tmp_path: Path) -> None:
+    before = NOTHING_MEASURED.with_measure(RefreshMethod.FULL, 2.0, 100, 0)
+    exact = RefreshRecord("q1", {"shop.orders": "o@4"}, exact=True, method="merge groups")
+    noted = last_refresh(_write(tmp_path / "t", refresh_note(exact, RefreshCost(before, time.time() - 5, 20, 10))))
+    assert noted is not None
+    first, second = noted.history.measures
+    assert (first, replace(noted, history=NOTHING_MEASURED)) == (before.measures[0], exact)
+    assert (second.number, second.method, second.work, second.changed) == (1, RefreshMethod.MERGE_GROUPS, 20, 10)
+    assert 4.9 < second.seconds < 60
+    assert second.total == pytest.approx(2 + second.seconds)
+
+
+@pytest.mark.parametrize(("began_ago", "work"), [(-60, 20), (5, None)], ids=["a clock set back", "nothing was read"])
+def test_what_cannot_be_measured_keeps_the_history(tmp_path: Path, began_ago: float, work: int | None) -> None:
+    before = NOTHING_MEASURED.with_measure(RefreshMethod.FULL, 2.0, 100, 0)
+    cost = RefreshCost(before, time.time() - began_ago, work, 10)
+    noted = last_refresh(_write(tmp_path / "t", refresh_note(RECORD, cost)))
+    assert noted is not None
+    assert noted.history == before
 
 
 def test_rows_that_something_else_wrote_are_of_unknown_origin(tmp_path: Path) -> None:

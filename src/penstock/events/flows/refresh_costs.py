@@ -228,7 +228,7 @@ def _decided(history: RefreshHistory, candidate: Candidate, whole: float | None,
 
 
 def _affordable(history: RefreshHistory, method: RefreshMethod, more: float) -> bool:
-    return more <= EXPLORED * history.seconds_since(method)
+    return more < EXPLORED * history.seconds_since(method)
 
 
 def _compared(one: RefreshMethod, seconds: float, other: RefreshMethod, others: float) -> str:
