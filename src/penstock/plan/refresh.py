@@ -83,7 +83,7 @@ def _how(view: MaterializedView, flow: ResolvedFlow, last: RefreshRecord, *, con
     costs = measured(last.history, [RefreshMethod(each) for each in flow.definition.methods])
     if view.refresh_policy is not RefreshPolicy.AUTO or not costs:
         return how, ""
-    return f"{how} or in full, by the estimate", f"; {costs}"
+    return f"{how} or in full, whichever is estimated to be quicker", f"; {costs}"
 
 
 _REPLACED = "recomputed and replaced in one commit"

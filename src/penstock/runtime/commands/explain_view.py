@@ -110,7 +110,7 @@ def _estimated(
         if last is not None and last.definition == definition.fingerprint:
             costs = measured(last.history, [RefreshMethod(each) for each in definition.methods])
             if costs:
-                yield f"Or in full, by the estimate: {costs}"
+                yield f"Or in full where that is estimated to be quicker: {costs}"
 
 
 def _sections(verdict: str, *details: str) -> str:
