@@ -79,7 +79,8 @@ def test_the_plan_says_what_refreshes_took_where_that_decides(pipeline: Pipeline
     history = history.with_measure(RefreshMethod.MERGE_GROUPS, 1.3, 10_000_000, 9_000_000)
     pipeline.last = {name: replace(record, history=history) for name, record in pipeline.last.items()}
     assert _refreshes(pipeline, refresh=("sums",))["sums"].explanation == (
-        "refreshed by what has changed (merge groups or recompute keys) or in full, whichever is estimated to be quicker:"
+        "refreshed by what has changed (merge groups or recompute keys) or in full,"
+        " whichever is estimated to be quicker:"
         " shop.orders has a new version; merge groups took 1.3 s"
         " (quicker up to about 99.0 MB of changes), full took 8.5 s"
     )
