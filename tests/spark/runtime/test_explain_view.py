@@ -100,6 +100,17 @@ def test_the_plan_is_that_of_a_reader(shop: PipelineProject) -> None:
     assert "= a)" in shown, "the row filter"
 
 
+def test_an_estimate_decides_with_the_policy_auto_only(shop: PipelineProject) -> None:
+    said = [
+        any("where that is estimated to be quicker" in line for line in explained(shop, f"EXPLAIN {statement}"))
+        for statement in (
+            "CREATE MATERIALIZED VIEW v AS SELECT id FROM orders",
+            "CREATE MATERIALIZED VIEW v REFRESH POLICY INCREMENTAL AS SELECT id FROM orders",
+        )
+    ]
+    assert said == [True, False]
+
+
 def test_other_statements_are_sparks(shop: PipelineProject) -> None:
     statements = (
         "EXPLAIN SELECT 'CREATE MATERIALIZED VIEW' FROM orders",

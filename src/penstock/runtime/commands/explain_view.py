@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
-
-from deltalake.exceptions import DeltaError
 
 from penstock.declare.registry import PipelineRegistry
 from penstock.declare.sql.declarations import SqlDeclarations
 from penstock.declare.sql.parser import explained_view
 from penstock.declare.sql.statements import CreateTable
-from penstock.errors import PenstockError, PipelineInvalid
-from penstock.events import RefreshMethod
-from penstock.events.flows.refresh_costs import measured
+from penstock.errors import PipelineInvalid
 from penstock.graph.elements import MaterializedView, RefreshPolicy
 from penstock.graph.identifier import Identifier
-from penstock.graph.resolved import QueryDefinition
 from penstock.graph.rules.refreshing import full_only
 from penstock.graph.sql.placed_text import PlacedText
 from penstock.runtime.project.workspace import Workspace, say_nothing
-from penstock.runtime.storage_state.refresh_notes import last_refresh
-from penstock.storage.delta.table import open_delta_table
 
 _EXPLAIN: Final = re.compile(
     r"\s*EXPLAIN\s+(?:(?P<form>EXTENDED|FORMATTED|CODEGEN|COST)\s+)?(?P<text>(?P<word>\(|\w+).*)",
@@ -33,6 +25,10 @@ _EXPLAIN: Final = re.compile(
 _QUERIES: Final = {"SELECT", "WITH", "FROM", "VALUES", "TABLE", "("}
 
 _ABLE: Final = "The Materialized View can be incrementally refreshed."
+_BY_ESTIMATE: Final = (
+    "With REFRESH POLICY AUTO it is computed in full where that is estimated to be quicker, from what its refreshes"
+    " took: penstock plan"
+)
 _UNABLE: Final = "The Materialized View cannot be incrementally refreshed."
 
 
@@ -89,28 +85,13 @@ def refresh_eligibility(
     why = full_only(view, flow, constrained=graph.stored_schemas[view.identifier].constrained)
     if why is None and flow.definition is not None:
         how = f"No issues detected. Refreshed by: {' or '.join(flow.definition.methods)}"
-        return _sections(_ABLE, how, *_estimated(view, flow.definition, stored_table))
+        return _sections(_ABLE, how, *([_BY_ESTIMATE] if policy is RefreshPolicy.AUTO else []))
     details = [f"Computed in full: {why}"]
     if policy.incremental:
         details.append(
             f"With REFRESH POLICY {policy.name.replace('_', ' ')} it raises MATERIALIZED_VIEW_NOT_INCREMENTAL"
         )
     return _sections(_UNABLE, *details)
-
-
-def _estimated(
-    view: MaterializedView, definition: QueryDefinition, stored_table: Callable[[Identifier], str | None]
-) -> Iterator[str]:
-    """Yields what refreshes took, of a view that is there with this query and may be read."""
-    if view.refresh_policy is not RefreshPolicy.AUTO:
-        return
-    with suppress(PenstockError, DeltaError, OSError):
-        path = stored_table(view.identifier)
-        last = None if path is None else last_refresh(open_delta_table(path))
-        if last is not None and last.definition == definition.fingerprint:
-            costs = measured(last.history, [RefreshMethod(each) for each in definition.methods])
-            if costs:
-                yield f"Or in full where that is estimated to be quicker: {costs}"
 
 
 def _sections(verdict: str, *details: str) -> str:
