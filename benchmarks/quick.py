@@ -45,7 +45,6 @@ _SIZES: Final = {
     "serve": "--rows 1000 --clients 2 --repeat 1",
     "registration": "--tables 3 --repeat 1",
     "incremental": "--rows 1000 --repeat 1 --shares 0.1",
-    "trade_views": "--lines 1000 --repeat 1 --every 6",
 }
 
 

@@ -1,4 +1,4 @@
-"""Refreshes a set of views over a trading company, and computes them by hand: `python -m benchmarks.trade_views`.
+"""Refreshes views over a trading company, and computes them by hand: `python -m benchmarks.incremental.trade_views`.
 
 Twelve views of joins, groups, HAVING, windows, top rows, DISTINCT, semi and anti joins over five tables that change day
 by day. Each is refreshed as a run does it, with the policy auto and what its own refreshes have taken, and computed by
@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
+from benchmarks.incremental.trade_views.company import VIEWS, Company, table_names
 from benchmarks.incremental.view import MeasuredView
 from benchmarks.session import is_shared, shared_session
-from benchmarks.trade_views.company import VIEWS, Company, table_names
 from penstock.events import RefreshChoice
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session, stop_session
@@ -94,7 +94,7 @@ def _row(what: str, turns: list[tuple[RefreshChoice, float, float]]) -> dict[str
 
 
 def _arguments() -> argparse.Namespace:
-    parser = parser_of("trade_views", __doc__)
+    parser = parser_of("incremental.trade_views", __doc__)
     parser.add_argument("--lines", type=int, default=4_000_000, help="order lines at the beginning")
     parser.add_argument("--repeat", type=int, default=3, help="turns for each kind of change")
     parser.add_argument("--every", type=int, default=1, help="each how manieth view of the set: 1 for all")
