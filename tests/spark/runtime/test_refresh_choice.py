@@ -68,7 +68,8 @@ def _note_that_it_took(project: PipelineProject, spark: SparkSession, **seconds:
     taken, history = _history(project), NOTHING_MEASURED
     for each in taken.measures:
         took = seconds[each.method.name.lower()]
-        history = history.with_measure(each.method, took, each.work, each.changed)
+        for _ in range(1 if each.method is FULL else 3):  # fewer are not judged by
+            history = history.with_measure(each.method, took, each.work, each.changed)
     del note["began"]
     own = spark.newSession()
     note["history"] = history.to_json()
@@ -94,7 +95,7 @@ def test_what_was_measured_decides(project: PipelineProject, spark: SparkSession
     assert most.why.endswith("% of what it reads has changed"), "nothing is known of the other method"
 
     few = _refresh(project, spark, "3", 20000, 20001)
-    assert (few.method, few.why) == (MERGED, "merge groups was never measured")
+    assert (few.method, few.why) == (MERGED, "merge groups was measured 0 of 3 times")
     assert few.measured.keys() == {FULL}
     assert [each.method for each in _history(project).measures] == [FULL, FULL, MERGED]
     assert all(0 < each.seconds < 120 for each in _history(project).measures)

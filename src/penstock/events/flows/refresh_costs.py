@@ -26,6 +26,7 @@ _RECENT: Final = 20  # refreshes: older measures of a method do not count beside
 _FIXED: Final = 0.5  # seconds of one measured full refresh that do not grow with its input: planning, a job, a commit
 _UNMEASURED: Final = 2.0  # what a method that is over its threshold is assumed to take, in full refreshes
 _DEAREST: Final = 4.0  # what a byte can cost an incremental refresh at most, in bytes of a full one
+_JUDGED: Final = 3  # measures before a method is left for a quicker one: the first ones are of a process that warms up
 _FITTED: Final = 4  # measures from which on a line is fitted, when their work differs twofold
 
 
@@ -174,8 +175,9 @@ class RefreshCost:
 class Candidate:
     """An incremental refresh that could be done: its method, its work in bytes, and the bytes that a full one reads.
 
-    `share` is how much has changed, of which more than `most` is taken to be dearer than a full refresh for as long as
-    the method was never measured; `said` says so. `spent` are the seconds that have gone into it already.
+    `share` is how much has changed. Up to `most` of it, the method is done until it was measured three times; more is
+    taken to be dearer than a full refresh for as long as the method was never measured; `said` says so. `spent` are the
+    seconds that have gone into it already.
     """
 
     method: RefreshMethod
@@ -211,9 +213,12 @@ def decide(history: RefreshHistory, candidate: Candidate) -> CostDecision:
 
 def _decided(history: RefreshHistory, candidate: Candidate, whole: float | None, mine: float | None) -> CostDecision:
     method = candidate.method
+    measures = len(history.of(method))
+    if candidate.share <= candidate.most and measures < _JUDGED:
+        return CostDecision(
+            False, "" if whole is None else f"{method.value} was measured {measures} of {_JUDGED} times"
+        )
     if whole is None or mine is None:
-        if candidate.share <= candidate.most:
-            return CostDecision(False, f"{method.value} was never measured" if whole is not None else "")
         if whole is not None and _affordable(history, method, (_UNMEASURED - 1) * whole):
             return CostDecision(False, f"{method.value} is measured, though {candidate.said}")
         return CostDecision(True, candidate.said)
