@@ -13,8 +13,8 @@ from tests.integration.ldap_server import PEOPLE, LdapServer, ldap_server
 
 from penstock.config.sections.serve import ServeSettings
 from penstock.errors import ConfigError, ExternalError
-from penstock.runtime.serving import directory as module
-from penstock.runtime.serving.directory import Directory
+from penstock.runtime.serving.ldap import directory as module
+from penstock.runtime.serving.ldap.directory import Directory
 from penstock.runtime.serving.users import Users, hash_password
 
 _PASSWORDS = {"ada": "ada's", r"köln\, \+1": "pass wörd", "long": "x" * 300}
@@ -33,7 +33,7 @@ def directory(server: LdapServer, user: str = _USER) -> Directory:
 
 @pytest.mark.parametrize(("user", "password"), [("ada", "ada's"), ("köln, +1", "pass wörd"), ("long", "x" * 300)])
 def test_the_right_password_is_known(server: LdapServer, user: str, password: str) -> None:
-    assert directory(server).knows(user, password)
+    assert directory(server).log_in(user, password) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -53,12 +53,12 @@ def test_the_right_password_is_known(server: LdapServer, user: str, password: st
     ],
 )
 def test_everything_else_is_not(server: LdapServer, user: str, password: str) -> None:
-    assert not directory(server).knows(user, password)
+    assert directory(server).log_in(user, password) is None
 
 
 def test_a_name_that_is_no_dn_is_sent_as_it_is(server: LdapServer) -> None:
     with pytest.raises(ExternalError) as caught:
-        directory(server, "{user}@example.com").knows("ada", "ada's")
+        directory(server, "{user}@example.com").log_in("ada", "ada's")
     assert caught.value.condition == "LDAP_UNAVAILABLE"
     assert "34" in str(caught.value), "the result code of a server that takes DNs only"
     assert "ada's" not in str(caught.value)
@@ -72,7 +72,7 @@ def test_a_certificate_of_another_authority_or_host_is_refused(server: LdapServe
         Directory(server.url.replace("127.0.0.1", "127.0.0.2"), _USER, server.certificates),
     ):
         with pytest.raises(ExternalError) as caught:
-            refused.knows("ada", "ada's")
+            refused.log_in("ada", "ada's")
         assert "ertificate" in str(caught.value) or "CERTIFICATE" in str(caught.value) or "refused" in str(caught.value)
 
 
@@ -80,22 +80,22 @@ def test_a_server_without_tls_is_taken_on_this_machine_only(tmp_path: Path) -> N
     with ldap_server(tmp_path / "plain", {"ada": "ada's"}, tls=False) as plain:
         found = Directory.of(ServeSettings(ldap_url=plain.url, ldap_user=_USER))
         assert found is not None
-        assert found.knows("ada", "ada's")
-        assert not found.knows("ada", "bob's")
+        assert found.log_in("ada", "ada's") == frozenset()
+        assert found.log_in("ada", "bob's") is None
         plain.stop()
-        for ask in (found.reach, lambda: found.knows("ada", "ada's")):
+        for ask in (found.reach, lambda: found.log_in("ada", "ada's")):
             with pytest.raises(ExternalError) as caught:
                 ask()
             assert (caught.value.condition, caught.value.facts["url"]) == ("LDAP_UNAVAILABLE", plain.url)
         plain.start()
-        assert found.knows("ada", "ada's")
+        assert found.log_in("ada", "ada's") == frozenset()
 
 
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x30\x84\xff\xff\xff\xff", b"\x30\x02\x02\x01", None]
 )
 def test_what_speaks_something_else_is_not_waited_for(answer: bytes | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SECONDS", 0.3)
+    monkeypatch.setattr(module, "SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -109,8 +109,12 @@ def test_what_speaks_something_else_is_not_waited_for(answer: bytes | None, monk
 
         threading.Thread(target=serve, daemon=True).start()
         with pytest.raises(ExternalError) as caught:
-            Directory(f"ldap://127.0.0.1:{listener.getsockname()[1]}", _USER).knows("ada", "ada's")
+            Directory(f"ldap://127.0.0.1:{listener.getsockname()[1]}", _USER).log_in("ada", "ada's")
     assert caught.value.condition == "LDAP_UNAVAILABLE"
+
+
+def _groups(**more: object) -> dict[str, object]:
+    return {"ldap_url": "ldaps://a", "ldap_user": _USER, "ldap_roles": {"a": ("cn=a,dc=b",)}, **more}
 
 
 @pytest.mark.parametrize(
@@ -127,9 +131,21 @@ def test_what_speaks_something_else_is_not_waited_for(answer: bytes | None, monk
             {"ldap_url": "ldaps://a", "ldap_user": _USER, "ldap_certificates": Path("none.pem")},
             "serve.ldap_certificates",
         ),
+        ({"ldap_url": "ldaps://a", "ldap_user": _USER, "ldap_starttls": True}, "serve.ldap_starttls"),
+        ({"ldap_starttls": True}, "serve.ldap_url"),
+        ({"ldap_roles": {"a": ("cn=a",)}}, "serve.ldap_url"),
+        (_groups(ldap_roles={"a": ("analysts",)}), "serve.ldap_roles.a"),
+        (_groups(ldap_user="{user}"), "serve.ldap_user"),
+        (_groups(ldap_user="{user}@example.com"), "serve.ldap_base"),
+        (_groups(ldap_group_filter="(member={dn})"), "serve.ldap_base"),
+        (_groups(ldap_base="example.com"), "serve.ldap_base"),
+        (_groups(ldap_base="dc=a", ldap_group_filter="member={dn}"), "serve.ldap_group_filter"),
+        (_groups(ldap_base="dc=a", ldap_group_filter="(member=*)"), "serve.ldap_group_filter"),
+        (_groups(ldap_base="dc=a", ldap_group_filter="(member={name})"), "serve.ldap_group_filter"),
+        (_groups(ldap_base="dc=a", ldap_roles={}), "serve.ldap_base"),
     ],
 )
-def test_settings_that_cannot_work_are_named(settings: dict[str, str], key: str) -> None:
+def test_settings_that_cannot_work_are_named(settings: dict[str, object], key: str) -> None:
     with pytest.raises(ConfigError) as caught:
         Directory.of(ServeSettings(**settings))  # type: ignore[arg-type]
     assert (caught.value.condition, caught.value.facts["key"]) == ("SERVE_LDAP_INVALID", key)

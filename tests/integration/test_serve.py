@@ -21,7 +21,7 @@ from pyhive.exc import OperationalError
 from TCLIService import ttypes
 from tests.certificates import Authority
 from tests.cli_runner import Running, own_process, running
-from tests.integration.ldap_server import PEOPLE, LdapServer, ldap_server
+from tests.integration.ldap_server import GROUPS, PEOPLE, LdapServer, ldap_server
 from tests.integration.sql_endpoint import SqlEndpoint, metadata, state_of
 from tests.processes import wait_until
 from thrift.transport.TTransport import TTransportException
@@ -34,7 +34,7 @@ _PIPELINE = """
 import penstock as ps
 
 spark.sql("CREATE TEMPORARY FUNCTION in_region(region STRING) RETURNS BOOLEAN "
-          "RETURN region = 'EU' OR current_user() = 'auditor'")
+          "RETURN region = 'EU' OR current_user() = 'auditor' OR is_member('stewards')")
 spark.sql("CREATE TEMPORARY FUNCTION initials(name STRING) RETURNS STRING RETURN left(name, 1)")
 
 
@@ -48,6 +48,11 @@ def customers():
 
 @ps.table
 def orders():
+    return spark.readStream.schema("id BIGINT, region STRING, name STRING").json("data")
+
+
+@ps.table
+def audits():
     return spark.readStream.schema("id BIGINT, region STRING, name STRING").json("data")
 
 
@@ -109,7 +114,7 @@ class _Endpoint:
 _HOSTILE = {"HIVE_SERVER2_THRIFT_BIND_HOST": "0.0.0.0", "HIVE_SERVER2_TRANSPORT_MODE": "http"}
 
 
-def _settings(users: dict[str, str], **more: str) -> str:
+def _settings(users: dict[str, str], **more: Any) -> str:
     serve = {
         **more,
         "port": 0,
@@ -132,15 +137,18 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Endpoint]:
     lines = [json.dumps(dict(zip(("id", "region", "name"), row, strict=True))) for row in _ROWS]
     (folder / "data" / "rows.json").write_text("\n".join(lines))
     (folder / "pipeline.py").write_text(_PIPELINE)
-    with ldap_server(folder / "ldap", {"grace": "grace's", "ada": "another ada's"}) as ldap:
+    passwords = {"grace": "grace's", "ada": "another ada's", "joe": "joe's"}
+    with ldap_server(folder / "ldap", passwords, groups={"stewards": ["grace", "ada"]}, of_entries=True) as ldap:
         yield from _started(folder, ldap)
 
 
 def _started(folder: Path, ldap: LdapServer) -> Iterator[_Endpoint]:
     directory = {"ldap_url": ldap.url, "ldap_user": f"uid={{user}},{PEOPLE}", "ldap_certificates": "authority.pem"}
+    groups = {"ldap_roles": {"stewards": [f"cn=stewards,{GROUPS}"]}}
     shutil.copy(ldap.certificates, folder / "authority.pem")
-    (folder / "penstock.yml").write_text(_settings(_USERS, **directory))
+    (folder / "penstock.yml").write_text(_settings(_USERS, **directory, **groups))
     own_process("run", folder).expect(0)
+    own_process("sql", "GRANT SELECT ON TABLE audits TO stewards", folder).expect(0)
     with running("serve", folder, environ={"BOB": _BOB, **_HOSTILE}) as command:
         started = SqlEndpoint.started(command)
         endpoint = _Endpoint(folder, started.port, started.health, command, started.stderr, ldap)
@@ -255,7 +263,7 @@ def test_a_wrong_password_is_refused_and_reported(endpoint: _Endpoint) -> None:
 
 
 def test_a_user_of_the_directory_logs_in_with_its_password(endpoint: _Endpoint) -> None:
-    assert endpoint.rows("SELECT current_user(), count(*) FROM customers", "grace", "grace's") == [("grace", 3)]
+    assert endpoint.rows("SELECT current_user(), count(*) FROM orders", "grace", "grace's") == [("grace", 6)]
     for user, password in (("grace", "ada's"), ("grace", ""), ("ada", "another ada's"), ("grace@elsewhere", "grace's")):
         with pytest.raises(TTransportException):
             endpoint.connect(user, password)
@@ -268,6 +276,21 @@ def test_a_user_of_the_directory_logs_in_with_its_password(endpoint: _Endpoint) 
         endpoint.ldap.start()
     assert any("[LDAP_UNAVAILABLE]" in line and endpoint.ldap.url in line for line in endpoint.stderr)
     assert endpoint.rows("SELECT 2", "grace", "grace's") == [(2,)]
+
+
+def test_a_group_of_the_directory_is_a_role(endpoint: _Endpoint) -> None:
+    assert endpoint.rows("SELECT count(*) FROM audits", "grace", "grace's") == [(6,)]
+    assert endpoint.rows("SELECT count(*) FROM customers", "grace", "grace's") == [(6,)], "the filter knows the role"
+    assert [row[1] for row in endpoint.rows("SHOW TABLES IN shop", "grace", "grace's")] == [
+        "audits",
+        "customers",
+        "orders",
+    ]
+    for user, password in (("joe", "joe's"), ("ada", "ada's")):  # ada is the file's
+        assert endpoint.refusal("SELECT count(*) FROM audits", user=user, password=password) == (
+            "INSUFFICIENT_PERMISSIONS"
+        )
+    assert not any("grace's" in line or "joe's" in line for line in endpoint.stderr)
 
 
 def test_metadata_calls_of_odbc_drivers_find_tables_by_schema(endpoint: _Endpoint) -> None:
@@ -435,7 +458,7 @@ def test_the_health_page_counts_queries(endpoint: _Endpoint) -> None:
     before = state_of(endpoint.health)
     endpoint.rows("SELECT 1")
     after = state_of(endpoint.health)
-    assert (after["status"], after["tables"], after["queries"]) == ("up", 2, before["queries"] + 1)
+    assert (after["status"], after["tables"], after["queries"]) == ("up", 3, before["queries"] + 1)
 
 
 def test_each_query_is_recorded_with_its_user_and_rows(endpoint: _Endpoint) -> None:

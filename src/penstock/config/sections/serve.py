@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from penstock.config.references import Reference, reference
-from penstock.config.shapes import Count, Key, Section, Text, TextMap, matching
+from penstock.config.shapes import Count, Flag, Key, MapOf, Section, Text, TextList, TextMap, matching
 from penstock.config.values.interval import interval_of_key
 from penstock.config.values.secret import REFERENCE, SecretReference
 from penstock.errors import ConfigError
@@ -36,9 +36,9 @@ class ServeSettings:
     """How `penstock serve` answers.
 
     `users` has each user's password as a reference, or as a salted hash; others log in with the password that the
-    directory at `ldap_url` has. An `address` that is not of this machine alone needs one or the other. `query_timeout`
-    is in seconds, `row_limit` in rows of a result; 0 is no limit. `max_result_size` and `memory` are sizes as Spark
-    writes them.
+    directory at `ldap_url` has, and have a role of `ldap_roles` when they are in one of its groups (DNs). An `address`
+    that is not of this machine alone needs one or the other. `query_timeout` is in seconds, `row_limit` in rows of a
+    result; 0 is no limit. `max_result_size` and `memory` are sizes as Spark writes them.
     """
 
     address: str = "127.0.0.1"
@@ -47,6 +47,10 @@ class ServeSettings:
     ldap_url: str | None = None
     ldap_user: str | None = None
     ldap_certificates: Path | None = None
+    ldap_starttls: bool = False
+    ldap_roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    ldap_base: str | None = None
+    ldap_group_filter: str | None = None
     keystore: Path | None = None
     keystore_password: SecretReference | None = None
     query_timeout: float = 300.0
@@ -80,6 +84,21 @@ SERVE: Final = Section(
             '"uid={user},ou=people,dc=example,dc=com"',
         ),
         Key("ldap_certificates", Text(), "A PEM file of authorities for its certificate.", "ca.pem", "the system's"),
+        Key("ldap_starttls", Flag(), "Whether a connection to ldap:// is encrypted with StartTLS.", "true", "false"),
+        Key(
+            "ldap_roles",
+            MapOf(TextList()),
+            "The groups of the directory (DNs) whose members have a role, by role.",
+            '{analysts: ["cn=analysts,ou=groups,dc=example,dc=com"]}',
+        ),
+        Key("ldap_base", Text(), "Where users and groups are searched.", '"dc=example,dc=com"'),
+        Key(
+            "ldap_group_filter",
+            Text(),
+            "Which groups a user is in, by the DN or the name.",
+            '"(member={dn})"',
+            "those that memberOf of the user's entry names",
+        ),
         Key("keystore", Text(), "A PKCS12 or JKS file with certificate and key, for TLS.", "serve.p12"),
         Key("keystore_password", Text(reference), "Its password.", '"${env:KEYSTORE_PASSWORD}"'),
         Key(
@@ -110,4 +129,6 @@ def serve_settings(values: Mapping[str, Any], folder: Path) -> ServeSettings:
             )
     for key in {"keystore", "ldap_certificates"} & given.keys():
         given[key] = folder / os.path.expanduser(given[key])
+    if "ldap_roles" in given:
+        given["ldap_roles"] = {role: tuple(map(str, groups)) for role, groups in given["ldap_roles"].items()}
     return ServeSettings(**given)

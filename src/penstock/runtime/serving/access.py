@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from penstock.access.grants import EVERYONE, Access, Grants
 from penstock.graph.identifier import Identifier
@@ -19,6 +20,7 @@ class ServedAccess:
 
     load: Callable[[], Access]
     verified: bool
+    _refreshing: threading.Lock = field(default_factory=threading.Lock)
     _access: Access = field(default_factory=lambda: Access(Grants(), default_deny=True))
 
     @property
@@ -41,9 +43,17 @@ class ServedAccess:
         Raises:
             PenstockError: they cannot be read; what holds stays what it was.
         """
-        before, self._access = self._access, self.load()
+        with self._refreshing:
+            before, self._access = self._access, self.load()
         lost = {(user, table) for user in users for table in tables if before.allows(self._known(user), table)}
         return {user for user, table in lost if not self._access.allows(self._known(user), table)}
 
     def _known(self, user: str) -> str | None:
         return user if self.verified and user else None
+
+
+def with_roles(access: Access, more: Mapping[str, frozenset[str]]) -> Access:
+    """Returns an access in which users have more roles, by role."""
+    both = access.roles.keys() | more.keys()
+    joined = {role: access.roles.get(role, frozenset()) | more.get(role, frozenset()) for role in both}
+    return replace(access, roles=joined)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from penstock.access.grants import Access
 from penstock.access.store import access_of
 from penstock.config import PipelineConfig
 from penstock.config.sections.serve import ServeSettings
@@ -22,9 +23,9 @@ from penstock.errors import ConfigError, ExternalError, PenstockError, StateErro
 from penstock.graph.identifier import Identifier
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Workspace
-from penstock.runtime.serving.access import ServedAccess
-from penstock.runtime.serving.directory import Directory
+from penstock.runtime.serving.access import ServedAccess, with_roles
 from penstock.runtime.serving.health import HealthPage
+from penstock.runtime.serving.ldap.directory import Directory
 from penstock.runtime.serving.tables import ServedTables
 from penstock.runtime.serving.users import Users
 from penstock.spark.session.session import jvm_exit_code
@@ -127,7 +128,7 @@ class Server:
                 if self.endpoint.ran_out_of_memory():
                     self._check_that_jobs_end()
                 if time.monotonic() >= next_tables:
-                    self._follow(self._restrict)
+                    self._follow(self.restrict)
                     self._follow(self.tables.refresh)
                     next_tables = time.monotonic() + _TABLES_EVERY
         finally:
@@ -158,7 +159,8 @@ class Server:
             ended = self.endpoint.cancel(user, "SQL_USER_REVOKED")
             self.report(f"{user} may no longer ask, or has another password; running queries ended: {ended}")
 
-    def _restrict(self) -> None:
+    def restrict(self) -> None:
+        """Follows the grants and roles: who has lost a table loses the queries that run."""
         for user in self.access.refresh(set(self.endpoint.running()), self.tables.identifiers()):
             ended = self.endpoint.cancel(user, "SQL_GRANT_REVOKED")
             self.report(f"A grant or a role of {user} was taken away; running queries ended: {ended}")
@@ -175,9 +177,9 @@ class Server:
             self.report(first_line(error))  # the endpoint goes on with what it knew
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Answers:
-    """What the endpoint asks."""
+    """What the endpoint asks; `restrict` follows the roles once there is a server."""
 
     tables: ServedTables
     users: Users
@@ -186,6 +188,7 @@ class _Answers:
     on_refused: Refused
     limits: ServeSettings
     report: Callable[[str], None]
+    restrict: Callable[[], None] | None = None
 
     def open(self, user: str, schema: str, name: str) -> DataFrame | None:
         table = Identifier(schema, name)
@@ -206,8 +209,11 @@ class _Answers:
         self.on_record(user, statement, tables, rows)
 
     def authenticate(self, user: str, password: str) -> None:
+        before = self.users.roles()
         try:
             self.users.check(user, password)
+            if self.restrict is not None and self.users.roles() != before:
+                self.restrict()
         except PenstockError as error:
             self.report(render(error))
             self.on_refused(user, [], error.condition)
@@ -244,9 +250,13 @@ def serving(
     """
     with watched_workspace(config, progress, short=False) as workspace:
         serve = config.serve
-        known = Users(lambda: users().serve.users, serve.has_logins, Directory.of(serve))
+        known = Users(lambda: users().serve.users, serve.has_logins, Directory.of(serve, report))
         known.refresh()
-        access = ServedAccess(lambda: access_of(config.storage, users().access), verified=serve.has_logins)
+
+        def current() -> Access:
+            return with_roles(access_of(config.storage, users().access), known.roles())
+
+        access = ServedAccess(current, verified=serve.has_logins)
         access.refresh()
         tables = ServedTables(workspace, elsewhere, report)
         tables.use_roles(access.roles)
@@ -266,6 +276,7 @@ def _started(workspace: Workspace, answers: _Answers) -> Server:
     )
     works = workspace.spark.range(1).count
     server = Server(endpoint, answers.tables, answers.users, answers.access, answers.report, time.time(), works)
+    answers.restrict = server.restrict
     if serve.health_port is not None:
         server.health = HealthPage(serve.health_port, server.state)
     return server

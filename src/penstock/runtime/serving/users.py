@@ -15,7 +15,7 @@ from typing import Final
 from penstock.config.sections.serve import PASSWORD_HASH
 from penstock.config.values.secret import SecretReference
 from penstock.errors import ConfigError, PenstockError, StateError
-from penstock.runtime.serving.directory import Directory
+from penstock.runtime.serving.ldap.directory import Directory
 
 _N: Final = 1 << 14
 _R: Final = 8
@@ -64,7 +64,9 @@ class Users:
     load: Callable[[], Mapping[str, SecretReference | str]]
     declared: bool
     directory: Directory | None = None
-    _of_directory: set[str] = field(default_factory=set)
+    _of_directory: dict[str, frozenset[str]] = field(default_factory=dict)
+    """The roles that each user of the directory had at the last login."""
+
     _users: Mapping[str, SecretReference | str] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _hashing: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(_HASHED_AT_ONCE))
@@ -92,9 +94,10 @@ class Users:
         """
         if not self.declared:
             return
-        stored = self._users.get(user)
-        if not (self._is_in_directory(user, password) if stored is None else self._is_in_file(stored, password)):
-            with self._pauses[user if stored is not None else ""]:
+        known_as = user if self.directory is None else self.directory.known_as(user)
+        stored = self._users.get(known_as)
+        if not (self._is_in_directory(known_as, password) if stored is None else self._is_in_file(stored, password)):
+            with self._pauses[known_as if stored is not None else ""]:
                 time.sleep(_WRONG_PAUSE)
             raise ConfigError("SQL_LOGIN_FAILED", user=user)
 
@@ -102,11 +105,20 @@ class Users:
         if self.directory is None:
             self._is_in_file(_NO_PASSWORD, password)  # takes as long as for a user's name
             return False
-        if not self.directory.knows(user, password):
+        roles = self.directory.log_in(user, password)
+        if roles is None:
             return False
         with self._lock:
-            self._of_directory.add(user)
+            self._of_directory[user] = roles
         return True
+
+    def roles(self) -> dict[str, frozenset[str]]:
+        """Returns the users of each role that groups of the directory give; users of the file have none of them."""
+        with self._lock:
+            held = [
+                (role, user) for user, all_ in self._of_directory.items() if user not in self._users for role in all_
+            ]
+        return {role: frozenset(user for each, user in held if each == role) for role in {role for role, _ in held}}
 
     def _is_in_file(self, stored: SecretReference | str, password: str) -> bool:
         try:
