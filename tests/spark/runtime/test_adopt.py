@@ -145,6 +145,23 @@ def test_two_sources_are_told_apart_by_their_folders(adopter: Adopter, left: Lef
     assert set(made.below("sources/json_b")) == {"0"}
 
 
+def _operation(left: Left, operation: str, **parameters: object) -> None:
+    """A commit behind the query's, as Delta notes it."""
+    info = {"timestamp": 1, "operation": operation, "operationParameters": parameters}
+    (left.at / "orders/_delta_log/00000000000000000001.json").write_text(json.dumps({"commitInfo": info}) + "\n")
+
+
+def test_a_deep_clone_is_known_by_its_source(adopter: Adopter, left: Left) -> None:
+    (left.at / "orders").rename(left.at / "original")
+    left.store("orders", None)
+    _operation(left, "CLONE", source=f"delta.`file:{left.at}/original`", sourceVersion=0, isShallow=False)
+    planned = adopter.plan("orders", str(left.checkpoint))
+    assert (planned.batch, planned.version, planned.elsewhere) == (1, 1, ())
+    shutil.rmtree(left.at / "original")
+    with pytest.raises(PenstockError, match="not to be found"):
+        adopter.plan("orders", str(left.checkpoint))
+
+
 def _remove(left: Left, *names: str) -> None:
     for name in names:
         (left.checkpoint / name).unlink()
@@ -194,6 +211,16 @@ REFUSED: dict[str, tuple[Change, str, str]] = {
     "state": (lambda left: left.write("state/0/0/1.delta", "x"), "orders", "ADOPT_NOT_EXACT"),
     "a flow with state": (lambda left: left.store("counts", 1), "counts", "ADOPT_NOT_EXACT"),
     "foreachBatch": (lambda left: left.store_anew("orders"), "orders", "ADOPT_NOT_EXACT"),
+    "a table that was taken back": (
+        lambda left: _operation(left, "RESTORE", version="0"),
+        "orders",
+        "ADOPT_NOT_EXACT",
+    ),
+    "a table that another one was cloned over": (
+        lambda left: _operation(left, "CLONE", source="spark_catalog.shop.orders", sourceVersion=7),
+        "orders",
+        "ADOPT_NOT_EXACT",
+    ),
     "an old copy": (lambda left: left.store("orders", 5), "orders", "ADOPT_NOT_EXACT"),
     "columns of another type": (
         lambda left: left.store("orders", 1, pa.string()),

@@ -27,11 +27,13 @@ QUERIES = {
     "distinct": 'read("in").dropDuplicates(["shop", "id"])',
     "within": f'{_TIMED}.dropDuplicatesWithinWatermark(["id"])',
     "windows": f'{_TIMED}.groupBy(sf.window("at", "1 minute"), "shop").agg(sf.sum("amount").alias("amount"))',
+    "totals": 'read("in").groupBy("shop").agg(sf.sum("amount").alias("amount"), sf.count("*").alias("rows"))',
     "joined": (
         f'{_TIMED}.alias("a").join(read("others").withWatermark("at", "1 minute").alias("b"), '
         'sf.expr("a.id = b.id AND b.at BETWEEN a.at AND a.at + INTERVAL 1 MINUTE")).select("a.id", "b.amount")'
     ),
 }
+_COMPLETE = {"totals"}
 _PLAIN = {
     "spark.sql.streaming.queryEvolution.enableSourceEvolution": "false",
     "spark.sql.shuffle.partitions": "3",
@@ -69,7 +71,9 @@ class Shop:
         place = table or name
         with query_settings(self.spark, _PLAIN):
             frame: DataFrame = eval(QUERIES[name], {"read": read, "sf": sf})
+            mode = "complete" if name in _COMPLETE else "append"
             writer = frame.writeStream.format("delta").option("checkpointLocation", f"{self.at}/checkpoints/{place}")
+            writer = writer.outputMode(mode)
             writer.trigger(availableNow=True).start(f"{self.at}/{place}").awaitTermination()
 
     def declare(self, **queries: str) -> None:
@@ -103,12 +107,15 @@ def shop(project: PipelineProject) -> Shop:
     return Shop(project)
 
 
-@pytest.mark.parametrize("names", [("distinct", "windows"), pytest.param((*QUERIES,), marks=pytest.mark.slow)], ids=len)
+@pytest.mark.parametrize(
+    "names", [("distinct", "windows", "totals"), pytest.param((*QUERIES,), marks=pytest.mark.slow)], ids=len
+)
 def test_state_goes_on_as_if_the_query_had(shop: Shop, names: tuple[str, ...]) -> None:
     shop.arrive(1, 2, 3)
     for name in names:
         shop.plain(name)
-    shop.lose_commit("windows")
+    for name in {"windows", "totals"} & {*names}:
+        shop.lose_commit(name)
     shop.declare(**{name: QUERIES[name] for name in names})
     adopter = shop.adopter()
     for name in names:
@@ -145,6 +152,13 @@ REFUSED: dict[str, tuple[str, str, Callable[[Path], object], str]] = {
     "another operator": ("distinct", QUERIES["within"], _nothing, "cannot be run again"),
     "no operator": ("distinct", 'read("in")', _nothing, "the flow keeps none"),
     "another aggregate": ("windows", QUERIES["windows"].replace("sum(", "max("), _nothing, "leaves another state"),
+    "another total": ("totals", QUERIES["totals"].replace("sum(", "max("), _nothing, "leaves another state"),
+    "other totals": (
+        "totals",
+        QUERIES["totals"] + '.withColumn("rows", sf.col("rows") + 1)',
+        _nothing,
+        "gives other rows than version",
+    ),
     "longer windows": ("windows", _OTHER_WINDOWS, _nothing, "leaves another state"),
     "no state": ("distinct", QUERIES["distinct"], _lose("state"), "the query has kept none"),
     "half a state": ("distinct", QUERIES["distinct"], _lose("state/0/0/2.delta"), "state/0/0/2.delta, a part of its"),
@@ -160,6 +174,7 @@ def left(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shop:
     shop.arrive(1, 2)
     shop.plain("distinct")
     shop.plain("windows")
+    shop.plain("totals")
     return shop
 
 

@@ -19,6 +19,7 @@ from penstock.graph.resolved import Input, ResolvedFlow
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import AlterTable
 from penstock.plan.state import GENERATION
+from penstock.runtime.commands.adopted_clones import Clone, places_elsewhere, replaced_by
 from penstock.runtime.commands.adopted_state import Adoption, StateDoesNotFit, StateProof, prove_state, state_mismatch
 from penstock.runtime.project.watched_workspace import watched_workspace
 from penstock.runtime.project.workspace import Progress
@@ -35,6 +36,8 @@ from penstock.storage.checkpoint.foreign import (
 )
 from penstock.storage.checkpoint.staging import StagedCheckpoint
 from penstock.storage.delta.table import added_files, is_delta_table, open_delta_table, readable
+
+_WARM_UP = "To be exact from a point in time on, begin anew behind it: see 'Warm-up' in docs/how-to/adopt.md"
 
 
 class Adopter:
@@ -70,8 +73,13 @@ class Adopter:
             table = open_delta_table(path)
             stored, version = table.transaction_version(query_id), table.version()
             generation = int(table.metadata().configuration.get(GENERATION, "0"))
-            files = added_files(table).num_rows
-        if (reason := _reason(declared, folder, stored, files)) is not None:
+            files = [str(file) for file in added_files(table)["path"].to_pylist()]
+            replaced = replaced_by(path, version, query_id)
+        reason = replaced if isinstance(replaced, str) else None
+        if isinstance(replaced, Clone):
+            stored = replaced.batch_of(query_id)
+            reason = replaced.reason(folder, stored)
+        if (reason := reason or _reason(declared, folder, stored, len(files))) is not None:
             raise _inexact(dataset, folder, reason)
         checkpoints = self._workspace.layout.checkpoints(dataset, declared.declaration.name)
         if numbers_in(self._storage, checkpoints):
@@ -85,8 +93,8 @@ class Adopter:
         steps = tuple(self._changes(dataset))
         place = self._workspace.layout.checkpoint(dataset, declared.declaration.name, generation)
         return Adoption(
-            dataset, declared, path, version, files, query_id, folder.committed, folder.in_flight, sources, steps,
-            folder, place,
+            dataset, declared, path, version, len(files), query_id, folder.committed, folder.in_flight, sources, steps,
+            folder, place, places_elsewhere(files),
         )  # fmt: skip
 
     def prove(self, adoption: Adoption, progress: Progress) -> StateProof | None:
@@ -206,8 +214,11 @@ def _reason(flow: ResolvedFlow, folder: CheckpointFolder, stored: int | None, fi
     stream = flow.stream
     if (reason := state_mismatch(flow, folder)) is not None:
         return reason
-    if stream is None or stream.output_mode != OutputMode.APPEND.value or stream.keys is not None:
-        return "the flow does not append rows"
+    if stream is None or stream.output_mode == OutputMode.UPDATE.value or stream.keys is not None:
+        return (
+            "the flow updates rows, which a plain query does in foreachBatch: the table does not know its batches. "
+            f"{_WARM_UP}"
+        )
     if stored is None and (folder.committed is not None or files):
         return "the table does not know the query: another one has written it, or foreachBatch"
     planned = -1 if folder.planned is None else folder.planned

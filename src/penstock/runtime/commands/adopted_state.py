@@ -40,6 +40,7 @@ class Adoption:
 
     `batch` is the newest batch that the query has committed, `in_flight` one that it has planned only. `sources` are
     the query's, each with the name that the pipeline's flow has for it; `steps` what the next run does to the table.
+    `elsewhere` are the folders of other tables in which files of a shallow clone lie.
     """
 
     dataset: Identifier
@@ -54,6 +55,7 @@ class Adoption:
     steps: tuple[str, ...]
     folder: CheckpointFolder
     place: str
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

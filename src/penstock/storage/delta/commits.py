@@ -68,6 +68,18 @@ def commit_time(content: str) -> float | None:
     return None
 
 
+def operation_of(content: str) -> tuple[str, dict[str, Any]]:
+    """Returns the operation of a commit and its parameters; an empty one when the commit does not say.
+
+    Raises:
+        ValueError: an action is no JSON.
+    """
+    for line in content.splitlines():
+        if '"commitInfo"' in line and isinstance(info := json.loads(line).get("commitInfo"), dict):
+            return str(info.get("operation", "")), dict(info.get("operationParameters") or {})
+    return "", {}
+
+
 def files_of(content: str) -> tuple[frozenset[str], frozenset[str]]:
     """Returns the paths of the files that a commit adds, and of those that it removes, as its writer encodes them.
 

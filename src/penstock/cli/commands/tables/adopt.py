@@ -72,6 +72,8 @@ def _show(planned: Adoption, proof: StateProof | None) -> None:
         say(f"  and leaves the same {left} of state")
     for step in planned.steps:
         say(f"  the next run changes the table: {step}")
+    for folder in planned.elsewhere:
+        say(f"  a shallow clone: rows of it lie in {folder}; VACUUM of that table takes them away")
     say("  rows that could be missing or come twice: none")
 
 
@@ -90,6 +92,7 @@ def _document(planned: Adoption, proof: StateProof | None, *, adopted: bool) -> 
         ],
         "state": None if proof is None else asdict(proof),
         "changes": list(planned.steps),
+        "files_in": list(planned.elsewhere),
         "checkpoint": planned.place,
         "adopted": adopted,
     }
