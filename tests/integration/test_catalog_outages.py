@@ -17,7 +17,7 @@ from tests.faults.registering import declare, register, run_of
 from tests.integration.hive_metastore import HiveMetastoreServer
 from tests.integration.tcp_gate import TcpGate
 from tests.postgres_server import PostgresServer
-from tests.processes import wait_until
+from tests.processes import PATIENCE, wait_until
 from tests.unity_server import UnityServer
 
 from penstock.config import load_project
@@ -25,6 +25,8 @@ from penstock.events import EventLog, EventType, FlowStatus, builders
 from penstock.events.log.reader import read_events
 from penstock.registration.drift import registration_drift
 
+CREATED, UPDATED = ("CREATED", None, "INFO"), ("UPDATED", None, "INFO")
+AWAY = ("FAILED", "CATALOG_NOT_REACHABLE", "WARN")
 MODULES = [f"penstock.registration.{each}._SECONDS" for each in ("hive.metastore", "unity.client")]
 
 
@@ -43,7 +45,7 @@ def metastore(tmp_path_factory: pytest.TempPathFactory, database: PostgresServer
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in MODULES:
-        monkeypatch.setattr(module, 1.0)
+        monkeypatch.setattr(module, PATIENCE * 1.0)
 
 
 @contextmanager
@@ -71,11 +73,15 @@ def _written(path: Path, **columns: list[object]) -> str:
 
 
 def _registrations(project: Path) -> list[tuple[str, str | None, str]]:
-    """Returns of each event its action, condition, and level."""
-    found = []
+    """Returns of each event its action, condition, and level; of an outage with other reasons after the first, one."""
+    found, reasons = list[tuple[str, str | None, str]](), dict[str, str | None]()
     for event in read_events(load_project(project).storage, types=[EventType.TABLE_REGISTRATION]):
-        condition = None if event.error is None else event.error["condition"]
-        found.append((event.details["table_registration"]["action"], condition, event.level.value))
+        noted, error = event.details["table_registration"], event.error or {}
+        entry = (noted["action"], error.get("condition"), event.level.value)
+        before = reasons.get(noted["catalog"])
+        reasons[noted["catalog"]] = reason = error.get("message") if entry == AWAY else None
+        if before is None or reason in {None, before}:
+            found.append(entry)  # not that it has refused connections, and then been slow to answer the first
     return found
 
 
@@ -89,10 +95,6 @@ def _flow_ended(log: EventLog, name: str) -> float:
     built = builders.flow_status(name, FlowStatus.COMPLETED)
     log.append(EventType.FLOW_PROGRESS, *built, dataset=name, flow=name)
     return time.monotonic() - started
-
-
-CREATED, UPDATED = ("CREATED", None, "INFO"), ("UPDATED", None, "INFO")
-AWAY = ("FAILED", "CATALOG_NOT_REACHABLE", "WARN")
 
 
 @pytest.mark.parametrize("outage", [TcpGate.refuse, TcpGate.hang])
