@@ -2,6 +2,10 @@
 
 Its segments, `<folder>/<n>.jsonl`, have the lines of the event log, each with the hash of the one before it, as
 `penstock.events.log.audit` describes. A line torn by a crash stays alone at the end of its segment.
+
+Threads of one process append together, as databases commit in groups: what comes while one of them writes is written by
+the next one with its own. In an object store, where an append takes three requests, many users of one server would
+otherwise overtake each other until some of them give up.
 """
 
 from __future__ import annotations
@@ -9,10 +13,12 @@ from __future__ import annotations
 import random
 import re
 import socket
+import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from penstock.events.clock import Clock, SystemClock
@@ -31,10 +37,11 @@ _OBJECT_BYTES: Final = 256 << 10
 """The same in an object store, where each line has the whole segment sent again."""
 
 _TAIL: Final = 256 << 10
-_SECONDS: Final = 5.0
-"""So long a writer waits for others."""
+_SECONDS: Final = 10.0
+"""So long a process tries again where others were faster."""
 
-_LONGEST_PAUSE: Final = 0.1
+_SHORTEST_PAUSE: Final = 0.05
+_LONGEST_PAUSE: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class ActionChain:
 
         Raises:
             ConfigError, ExternalError: the storage cannot be written.
-            TimeoutError, OvertakenError: others were faster for five seconds.
+            TimeoutError, OvertakenError: other processes were faster for ten seconds.
         """
         event = Event(
             id=str(uuid.uuid4()),
@@ -68,16 +75,7 @@ class ActionChain:
             error=None,
         )
         self.storage.makedirs()
-        until = time.monotonic() + _SECONDS
-        while True:
-            try:
-                self._append(event)
-            except (TimeoutError, OvertakenError):
-                if time.monotonic() > until:
-                    raise
-                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - so that two writers do not keep step
-            else:
-                return
+        _group(self.folder).append(event, self._append_all)
 
     def newest(self) -> str | None:
         """Returns the hash of the newest action, None when there is none."""
@@ -94,7 +92,20 @@ class ActionChain:
         """
         return verified(line for segment in self._segments() for line, _ in read_lines(self.storage, segment))
 
-    def _append(self, event: Event) -> None:
+    def _append_all(self, events: Sequence[Event]) -> None:
+        until, longest = time.monotonic() + _SECONDS, _SHORTEST_PAUSE
+        while True:
+            try:
+                self._append(events)
+            except (TimeoutError, OvertakenError):
+                if time.monotonic() > until:
+                    raise
+                time.sleep(random.uniform(0, longest))  # noqa: S311 - so that two writers do not keep step
+                longest = min(2 * longest, _LONGEST_PAUSE)
+            else:
+                return
+
+    def _append(self, events: Sequence[Event]) -> None:
         store = store_of(self.storage.uri)
         with self.storage.exclusive():
             segments = self._segments()
@@ -102,28 +113,34 @@ class ActionChain:
             if store is not None:
                 target = store.stored_object(newest)
                 content, version = target.read()
-                line = self._next_line(event, content, segments[:-1])
+                if events[-1].id.encode("ascii") in content:  # they were written, but the store's answer was lost
+                    return
+                lines = self._next_lines(events, content, segments[:-1])
                 if len(content) >= _OBJECT_BYTES:
                     target, content, version = store.stored_object(self._segment(len(segments) + 1)), b"", ABSENT
-                target.put_over(content + line, version)
+                target.put_over(content + lines, version)
                 return
             size = len_of(self.storage, newest) if segments else 0
             content = self.storage.read_bytes(newest, start=max(0, size - _TAIL)) if size else b""
-            line = self._next_line(event, content, segments[:-1])
+            lines = self._next_lines(events, content, segments[:-1])
             is_torn = bool(content) and not content.endswith(b"\n")  # what a crash cut off stays alone
             is_full = size >= _SEGMENT_BYTES
-            self.storage.append(self._segment(len(segments) + 1) if is_torn or is_full else newest, line)
+            self.storage.append(self._segment(len(segments) + 1) if is_torn or is_full else newest, lines)
 
-    def _next_line(self, event: Event, content: bytes, earlier: Sequence[str]) -> bytes:
-        """Returns the line of an action behind those of `content`, which is the end of the newest segment."""
+    def _next_lines(self, events: Sequence[Event], content: bytes, earlier: Sequence[str]) -> bytes:
+        """Returns the lines of actions behind those of `content`, which is the end of the newest segment."""
         last = _last_of(content)
         for segment in reversed(earlier):
             if last is not None:
                 break
             last = _last_of(self._end_of(segment))
         before, previous = (None, None) if last is None else last
-        numbered = replace(event, sequence=0 if before is None else before.sequence + 1)
-        return encode(chained(numbered, previous)[0]).encode("ascii")
+        sequence = 0 if before is None else before.sequence + 1
+        lines = b""
+        for number, event in enumerate(events, sequence):
+            action, previous = chained(replace(event, sequence=number), previous)
+            lines += encode(action).encode("ascii")
+        return lines
 
     def _end_of(self, segment: str) -> bytes:
         return self.storage.read_bytes(segment, start=max(0, len_of(self.storage, segment) - _TAIL))
@@ -142,3 +159,43 @@ def _last_of(content: bytes) -> tuple[Event, str] | None:
         if event is not None and (own := details_of(event).get("hash")) is not None:
             return event, str(own)
     return None
+
+
+@dataclass(slots=True)
+class _Waiting:
+    event: Event
+    is_done: bool = False
+    error: BaseException | None = None
+
+
+@dataclass(slots=True)
+class _Group:
+    """The threads of this process that append to one chain."""
+
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+    waiting: list[_Waiting] = field(default_factory=list)
+
+    def append(self, event: Event, write: Callable[[Sequence[Event]], None]) -> None:
+        """Returns when the event is written, by this thread or by one before it; raises what `write` raises."""
+        own = _Waiting(event)
+        with self.guard:
+            self.waiting.append(own)
+        with self.turn:
+            if not own.is_done:
+                with self.guard:
+                    batch, self.waiting = self.waiting, []
+                try:
+                    write([each.event for each in batch])
+                except BaseException as error:  # noqa: BLE001 - each of them raises it below
+                    for each in batch:
+                        each.error = error
+                for each in batch:
+                    each.is_done = True
+        if own.error is not None:
+            raise own.error
+
+
+@lru_cache(maxsize=64)
+def _group(folder: str) -> _Group:
+    return _Group()
