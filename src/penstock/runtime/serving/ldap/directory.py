@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import socket
 import ssl
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,6 +37,7 @@ _WRONG: Final = {32, 49, 53}
 """noSuchObject, invalidCredentials, and unwillingToPerform, which is that of an account that is locked."""
 
 _NO_ATTRIBUTES: Final = ("1.1",)
+_MEMBER_OF: Final = ("memberOf",)
 _ANY_ENTRY: Final = "(objectClass=*)"
 _NAME: Final = re.compile(r"[^\s@/\x00-\x1f](?:[^@/\x00-\x1f]*[^\s@/\x00-\x1f])?")
 """Hive takes what is before @ or / for the name: that of another user, perhaps."""
@@ -101,6 +102,11 @@ class Directory:
             report,
         )
 
+    @property
+    def binds_by_dn(self) -> bool:
+        """Whether users bind with a DN, not with a name of Active Directory's."""
+        return _is_dn(self.user)
+
     def reach(self) -> None:
         """Connects and says nothing, but for StartTLS.
 
@@ -128,10 +134,9 @@ class Directory:
         """
         if not password or _NAME.fullmatch(user) is None:  # a bind without a password succeeds for any name
             return None
-        is_dn = "=" in self.user
-        if not is_dn and self.user != USER and "\\" in user:  # a second domain in the name
+        if not self.binds_by_dn and self.user != USER and "\\" in user:  # a second domain in the name
             return None
-        name = self.user.replace(USER, escaped(user) if is_dn else user)
+        name = self.user.replace(USER, escaped(user) if self.binds_by_dn else user)
         with self._connected() as connection:
             result = connection.bind(name, password)
             roles: frozenset[str] = frozenset()
@@ -143,43 +148,44 @@ class Directory:
         return roles if result.code == SUCCESS else None
 
     def _roles_of(self, connection: Connection, user: str, bound: str) -> frozenset[str]:
-        by_entry = self.group_filter is None
         dn = bound
-        if by_entry or "=" not in self.user:
+        if self.group_filter is None or not self.binds_by_dn:
             entry = self._entry(connection, user, bound)
             dn = entry.dn
-        if by_entry:
+        if self.group_filter is None:
             if any(name.startswith("memberof;range=") for name in entry.attributes):
                 raise ValueError(f"it shows a part of the groups of {dn} only; give 'serve.ldap_group_filter'")
             groups = entry.attributes.get("memberof", ())
         else:
-            found, result = connection.search(
-                str(self.base), WHOLE_TREE, encoded(str(self.group_filter), {"dn": dn, "user": user}), _NO_ATTRIBUTES
-            )
-            self._check(result, f"a search of groups below '{self.base}'")
+            found = self._below_base(connection, self.group_filter, {"dn": dn, "user": user}, _NO_ATTRIBUTES)
             groups = [each.dn for each in found]
         mine = {_comparable(group) for group in groups}
         self._miss_groups(connection, mine)
         return frozenset(role for role, dns in self.roles.items() if any(parsed(each) in mine for each in dns))
 
     def _entry(self, connection: Connection, user: str, bound: str) -> Entry:
-        if "=" in self.user:
-            found, result = connection.search(bound, ENTRY_ITSELF, encoded(_ANY_ENTRY, {}), ("memberOf",))
-            self._check(result, f"a look at '{bound}'")
+        if self.binds_by_dn:
             where = f"at '{bound}'"
+            found, result = connection.search(bound, ENTRY_ITSELF, encoded(_ANY_ENTRY, {}), _MEMBER_OF)
+            self._check(result, f"a look {where}")
         else:
             where = f"below '{self.base}'"
-            filters = ["(userPrincipalName={bound})"] if "@" in bound else []
-            for each in [*filters, "(sAMAccountName={user})"]:  # as Active Directory takes the name of a bind
-                found, result = connection.search(
-                    str(self.base), WHOLE_TREE, encoded(each, {"bound": bound, "user": user}), ("memberOf",)
-                )
-                self._check(result, f"a search {where}")
-                if found:
-                    break
+            names = {"bound": bound, "user": user}
+            found = []
+            if "@" in bound:
+                found = self._below_base(connection, "(userPrincipalName={bound})", names, _MEMBER_OF)
+            if not found:  # as Active Directory takes the name of a bind
+                found = self._below_base(connection, "(sAMAccountName={user})", names, _MEMBER_OF)
         if len(found) != 1:
             raise ValueError(f"it shows {len(found)} entries of '{bound}' {where}: see 'serve.ldap_base'")
         return found[0]
+
+    def _below_base(
+        self, connection: Connection, search: str, values: Mapping[str, str], attributes: Sequence[str]
+    ) -> list[Entry]:
+        found, result = connection.search(str(self.base), WHOLE_TREE, encoded(search, values), attributes)
+        self._check(result, f"a search below '{self.base}'")
+        return found
 
     def _miss_groups(self, connection: Connection, mine: set[Name | None]) -> None:
         """Says once of each group that it is not there: a misspelt one would silently give its role to no one."""
@@ -226,7 +232,7 @@ def _check_groups(serve: ServeSettings, user: str) -> None:
         return
     if user == USER:  # the same name in two domains would be two users with one's groups
         raise _invalid("ldap_user", f"for roles it must name the domain, such as {USER}@example.com")
-    if serve.ldap_base is None and ("=" not in user or serve.ldap_group_filter is not None):
+    if serve.ldap_base is None and (not _is_dn(user) or serve.ldap_group_filter is not None):
         raise _invalid("ldap_base", "users or groups are searched below it, and it is not given")
     for role, group in ((role, group) for role, groups in serve.ldap_roles.items() for group in groups):
         if _comparable(group) is None:
@@ -240,6 +246,10 @@ def _check_groups(serve: ServeSettings, user: str) -> None:
             raise _invalid("ldap_group_filter", str(error)) from None
         if "{dn}" not in serve.ldap_group_filter and USER not in serve.ldap_group_filter:
             raise _invalid("ldap_group_filter", f"it must have {{dn}} or {USER}, or everyone is in each group")
+
+
+def _is_dn(user: str) -> bool:
+    return "=" in user
 
 
 def _comparable(dn: str) -> Name | None:
