@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark.sql import SparkSession
 
 from penstock.spark.session import session
@@ -20,6 +23,16 @@ def share_session() -> None:
 def shared_session() -> SparkSession:
     """Returns the shared session. Its tables have statistics, which those of tests have not: benchmarks read them."""
     return _with_statistics(test_session.shared_session())
+
+
+@contextmanager
+def session_of(name: str) -> Iterator[SparkSession]:
+    """Yields a session of 2 GB on two cores, or the shared one, for a benchmark that runs within this process."""
+    spark = start_session(SessionConfig(name=name, master="local[2]", spark_conf={"spark.driver.memory": "2g"}))
+    try:
+        yield spark
+    finally:
+        stop_session(spark)
 
 
 def plain_session() -> SparkSession:

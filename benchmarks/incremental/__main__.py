@@ -12,7 +12,6 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,9 +20,7 @@ from pyspark.sql import SparkSession
 from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from benchmarks.incremental.view import MeasuredView
-from benchmarks.session import is_shared, shared_session
-from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
+from benchmarks.session import session_of
 
 _FACTS: Final = """
     SELECT id, id * 7919 % 100000 AS customer, id * 104729 % 1000 AS product,
@@ -50,20 +47,11 @@ def main() -> None:
     given = _arguments()
     work = Path(tempfile.mkdtemp(prefix="incremental-", dir=given.work))
     try:
-        with ExitStack() as until_end:
-            spark = shared_session() if is_shared() else _own_session(until_end)
+        with session_of("incremental") as spark:
             runs = list(_measured(spark, work, given))
     finally:
         shutil.rmtree(work)
     publish("incremental", {name: getattr(given, name) for name in ("rows", "repeat")}, runs, given.results)
-
-
-def _own_session(until_end: ExitStack) -> SparkSession:
-    spark = start_session(
-        SessionConfig(name="incremental", master="local[2]", spark_conf={"spark.driver.memory": "2g"})
-    )
-    until_end.callback(stop_session, spark)
-    return spark
 
 
 def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Iterator[dict[str, Any]]:

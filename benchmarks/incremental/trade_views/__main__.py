@@ -14,7 +14,6 @@ import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,30 +23,19 @@ from benchmarks.arguments import parse, parser_of
 from benchmarks.compare import publish
 from benchmarks.incremental.trade_views.company import VIEWS, Company, table_names
 from benchmarks.incremental.view import MeasuredView
-from benchmarks.session import is_shared, shared_session
+from benchmarks.session import session_of
 from penstock.events import RefreshChoice
-from penstock.spark.session.launch import SessionConfig
-from penstock.spark.session.session import start_session, stop_session
 
 
 def main() -> None:
     given = _arguments()
     work = Path(tempfile.mkdtemp(prefix="trade-views-", dir=given.work))
     try:
-        with ExitStack() as until_end:
-            spark = shared_session() if is_shared() else _own_session(until_end)
+        with session_of("trade-views") as spark:
             runs = list(_measured(spark, work, given))
     finally:
         shutil.rmtree(work)
     publish("trade_views", {name: getattr(given, name) for name in ("lines", "repeat")}, runs, given.results)
-
-
-def _own_session(until_end: ExitStack) -> SparkSession:
-    spark = start_session(
-        SessionConfig(name="trade-views", master="local[2]", spark_conf={"spark.driver.memory": "2g"})
-    )
-    until_end.callback(stop_session, spark)
-    return spark
 
 
 def _measured(spark: SparkSession, work: Path, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -97,7 +85,7 @@ def _arguments() -> argparse.Namespace:
     parser = parser_of("incremental.trade_views", __doc__)
     parser.add_argument("--lines", type=int, default=4_000_000, help="order lines at the beginning")
     parser.add_argument("--repeat", type=int, default=3, help="turns for each kind of change")
-    parser.add_argument("--every", type=int, default=1, help="each how manieth view of the set: 1 for all")
+    parser.add_argument("--every", type=int, default=1, help="3 for each third view of the set, 1 for all")
     return parse(parser)
 
 
