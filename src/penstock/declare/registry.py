@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from penstock.declare.databricks_properties import without_databricks_properties
 from penstock.errors import DefinitionError, PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
 from penstock.graph.elements import (
@@ -16,6 +17,7 @@ from penstock.graph.elements import (
     EventHook,
     Expectation,
     FlowFunction,
+    Table,
     TemporaryView,
     UnresolvedFlow,
 )
@@ -92,6 +94,10 @@ class PipelineRegistry:
 
     def add_dataset(self, dataset: Dataset) -> int:
         """Adds a dataset and returns the number of the declaration."""
+        if isinstance(dataset, Table):
+            dataset, notices = without_databricks_properties(dataset)
+            for notice in notices:
+                self.add_notice(notice)
         self._datasets.append(dataset)
         return len(self._datasets) - 1
 

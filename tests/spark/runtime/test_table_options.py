@@ -7,6 +7,8 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from tests.spark.pipeline_project import PipelineProject
 
+from penstock.graph.rules.table_properties import DELTA_PROPERTIES
+
 
 def test_options_of_tables(
     project: PipelineProject, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
@@ -137,3 +139,10 @@ def test_a_protected_table_survives_a_full_refresh_of_everything(project: Pipeli
     assert again.errors == ()
     assert project.rows("history", "id") == project.rows("later", "id") == [1, 2]
     assert project.written(again) == {"history": 1, "later": 2}
+
+
+def test_the_known_table_properties_are_those_of_delta(spark: SparkSession) -> None:
+    assert spark._jvm is not None
+    configs = getattr(spark._jvm, "org.apache.spark.sql.delta.DeltaConfigs$").__getattr__("MODULE$").getAllConfigs()
+    names = [configs.get(name).get().key() for name in configs.keySet().mkString(",").split(",")]
+    assert sorted(names) == sorted(DELTA_PROPERTIES)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.declare.conftest import Load
 
+from penstock.graph.elements import Table
+
 
 @pytest.mark.parametrize(
     ("function", "written", "parameter"),
@@ -155,3 +157,20 @@ def test_missing_parameters(load: Load, written: str, parameter: str) -> None:
 def test_settings_are_never_repeated_in_an_error(load: Load) -> None:
     registry = load("import dlt\n@dlt.table(spark_conf={'password': ['hunter2']})\ndef t(): ...\n")
     assert "hunter2" not in str(registry.errors[0].to_json())
+
+
+def test_table_properties_of_databricks_that_change_no_row_have_a_notice(load: Load) -> None:
+    given = {
+        "delta.targetFileSize": "100mb",
+        "delta.TuneFileSizesForRewrites": True,
+        "delta.feature.catalogManaged": "supported",
+        "delta.autoOptimize.autoCompact": "auto",
+        "quality": "gold",
+    }
+    registry = load(f"import dlt\n@dlt.table(table_properties={given})\ndef t(): ...\n")
+    assert registry.errors == ()
+    names = ["delta.targetFileSize", "delta.tuneFileSizesForRewrites", "delta.feature.catalogManaged"]
+    assert [notice.facts["name"] for notice in registry.notices] == names
+    (table,) = registry.datasets
+    assert isinstance(table, Table)
+    assert table.table_properties == {"delta.autoOptimize.autoCompact": "true", "quality": "gold"}

@@ -67,8 +67,8 @@ def _at_clause(cursor: Cursor) -> bool:
 
 def _selection(cursor: Cursor) -> ColumnSelection:
     if cursor.accept("*"):
-        cursor.expect("EXCEPT")
-        return ColumnSelection(unquoted(cursor.names("a column")), excluded=True)
+        excluded = unquoted(cursor.names("a column")) if cursor.accept("EXCEPT") else ()
+        return ColumnSelection(excluded, excluded=True)
     if cursor.at("("):
         return ColumnSelection(unquoted(cursor.names("a column")))
     names = [cursor.name("a column")]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 from penstock.errors import PenstockError
 from penstock.graph.dataflow_graph import DataflowGraph
-from penstock.graph.rules import changes, datasets, flows, jdbc_options, names, sinks
+from penstock.graph.rules import changes, datasets, flows, jdbc_options, names, sinks, table_properties
 
 Rule = Callable[[DataflowGraph], Iterator[PenstockError]]
 
@@ -32,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     datasets.event_time_on_view,
     datasets.cluster_by_with_partitions,
     datasets.universal_format,
+    table_properties.unknown_table_property,
     sinks.sink_options,
     sinks.sink_groups,
     jdbc_options.jdbc_options,
