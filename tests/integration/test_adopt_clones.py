@@ -103,5 +103,9 @@ def test_a_shallow_clone_goes_on_with_the_next_row(at: Path, tmp_path: Path) -> 
     (at / "in/30.json").write_text('{"id": 30}\n')
     penstock("run", made, "--json").expect(0)
     counted = "SELECT count(*) AS rows, count(DISTINCT id) AS ids, min(id) AS first, max(id) AS last FROM clone"
-    found = penstock("sql", counted, made, "--json").expect(0)
-    assert found.document == [{"rows": 31, "ids": 31, "first": 0, "last": 30}]
+    for engine in ("spark", "duckdb"):
+        found = penstock("sql", counted, made, "--engine", engine, "--json").expect(0)
+        assert found.document == [{"rows": 31, "ids": 31, "first": 0, "last": 30}]
+    found = penstock("show", "clone", made, "--sort", "id", "--limit", "2", "--json").expect(0)
+    assert found.document == [{"id": 0}, {"id": 1}]
+    penstock("doctor", made, "--json").expect(0)

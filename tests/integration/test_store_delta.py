@@ -12,14 +12,17 @@ import pytest
 from deltalake import write_deltalake
 from deltalake.exceptions import DeltaError
 from tests.integration.store_server import QUICK_SERVERS, StoreServer, store_server, used_by_this_process
+from tests.shallow_clone import shallow_clone
 
 from penstock.dashboard.stored_tables import StoredTables
-from penstock.errors import ConfigError, ExternalError
+from penstock.errors import ConfigError, ExternalError, StateError
+from penstock.graph.identifier import Identifier
+from penstock.observe.stored.tables import StoredTable, read_table
 from penstock.spark.delta.quick_append import append
 from penstock.storage import Storage
 from penstock.storage.delta.data_files import missing_data_files
 from penstock.storage.delta.log import log_damage, remove_unfinished_log
-from penstock.storage.delta.table import has_delta_log, is_delta_table, open_delta_table, storage_options
+from penstock.storage.delta.table import all_rows, has_delta_log, is_delta_table, open_delta_table, storage_options
 from penstock.storage.stores.settings import use_store_settings
 
 ROWS = pa.table({"id": [1, 2]})
@@ -89,6 +92,23 @@ def test_a_data_file_that_is_gone_is_named(store: StoreServer, folder: str) -> N
     missing = missing_data_files(open_delta_table(place), place, "shop.orders")
     assert missing is not None
     assert (missing.condition, missing.facts["missing"]) == ("DATA_FILES_MISSING", "1")
+
+
+def test_a_shallow_clone_is_read_within_its_bucket(store: StoreServer, folder: str) -> None:
+    source, clone = table(f"{store.bucket('cloned')}/{folder}"), f"{store.bucket('clones')}/{folder}"
+    beside = f"{source} clone"
+    for place in (clone, beside):
+        shallow_clone(source, place)
+        assert missing_data_files(open_delta_table(place), place, "shop.orders") is None
+    assert all_rows(open_delta_table(beside)).num_rows == 2
+    assert read_table(StoredTable(Identifier("shop", "orders"), beside), limit=5).rows == ((1,), (2,))
+    with pytest.raises(StateError) as caught:
+        read_table(StoredTable(Identifier("shop", "orders"), clone), limit=5)
+    assert (caught.value.condition, caught.value.facts["place"]) == ("TABLE_IN_ANOTHER_STORE", source)
+    [key] = [key for key in store.keys("cloned") if key.endswith(".parquet")]
+    store.delete("cloned", key)
+    for place in (clone, beside):
+        assert missing_data_files(open_delta_table(place), place, "shop.orders") is not None
 
 
 def test_what_the_store_refuses_is_told(store: StoreServer) -> None:

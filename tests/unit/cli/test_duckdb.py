@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from tests.shallow_clone import shallow_clone
 from typer.testing import CliRunner, Result
 
 from penstock.cli.main import app
@@ -167,6 +168,35 @@ def test_a_missing_data_file_is_named(project: Path, large: bool, monkeypatch: p
     folder = Path(StorageLayout(str(project / ".penstock")).table(Identifier("sales", "orders")))
     next(folder.glob("*.parquet")).unlink()
     assert condition(project, "SELECT sum(amount) FROM orders") == "DATA_FILES_MISSING"
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
+def test_a_shallow_clone_has_the_rows_of_its_source(
+    project: Path, tmp_path_factory: pytest.TempPathFactory, large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_query, "_SMALL", 0 if large else duckdb_query._SMALL)
+    source = tmp_path_factory.mktemp("old") / "tables of 2025"
+    source.mkdir()
+    write_deltalake(str(source), pa.table({"id": [7, 8], "p": ["a b", "ü%"]}), partition_by=["p"])
+    place = StorageLayout(str(project / ".penstock")).table(Identifier("sales", "clone"))
+    shallow_clone(str(source), place)
+    write(project, Identifier("sales", "clone"), {"id": [9], "p": ["c"]})
+    assert rows(project, "SELECT id, p FROM clone ORDER BY id") == [[7, "a b"], [8, "ü%"], [9, "c"]]
+    shown = CliRunner().invoke(app, ["show", "clone", str(project), "--json"])
+    assert sorted(row["id"] for row in json.loads(shown.stdout)) == [7, 8, 9]
+    next(source.glob("*/*.parquet")).unlink()
+    assert condition(project, "FROM clone") == "DATA_FILES_MISSING"
+    DeltaTable(place).alter.set_table_properties({ROW_FILTER: "mine(id)"}, raise_if_not_exists=False)
+    assert condition(project, "FROM clone") == "TABLE_IS_PROTECTED"
+
+
+def test_a_shallow_clone_of_a_table_in_another_store_is_refused(project: Path) -> None:
+    layout = StorageLayout(str(project / ".penstock"))
+    source, clone = layout.table(Identifier("sales", "orders")), layout.table(Identifier("sales", "clone"))
+    shallow_clone(source, clone, named="s3a://lake/orders")
+    assert condition(project, "FROM clone") == "TABLE_IN_ANOTHER_STORE"
+    write(project, Identifier("sales", "clone"), {"id": [9], "amount": [90]}, schema_mode="merge")
+    assert condition(project, "SELECT count(*) FROM clone") == "TABLE_IN_ANOTHER_STORE"
 
 
 def test_who_read_what_is_in_the_audit(project: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from penstock.errors import ConfigError, DefinitionError, PenstockError, first_line
 from penstock.graph.sql.names import quoted
-from penstock.observe.stored.tables import StoredTable, check_open, load_version
+from penstock.observe.stored.tables import StoredTable, check_open, check_reachable, load_version
 from penstock.observe.stored.time_travel import duckdb_name, mark_names, moment_of, with_marked_names
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
@@ -40,8 +40,8 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
     """Runs a query in DuckDB's SQL; returns its column names and all of its rows.
 
     Tables are read as of their newest version when the query begins, or of the one that the query names. One with
-    deletion vectors or mapped columns is read into memory; of others over 4 MiB only the columns and row groups that
-    the query needs. The query reaches no file, no network and no Python variable.
+    deletion vectors, mapped columns or files in another table is read into memory; of others over 4 MiB only the
+    columns and row groups that the query needs. The query reaches no file, no network and no Python variable.
 
     Args:
         statement: One SELECT, or what DuckDB counts as one (WITH, FROM, VALUES, DESCRIBE, SUMMARIZE).
@@ -51,7 +51,7 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
         ConfigError: DUCKDB_NOT_INSTALLED; what `find` raises.
         DefinitionError: DUCKDB_QUERY_FAILED, DUCKDB_STATEMENT_REFUSED.
         StateError: TABLE_IS_PROTECTED by a row filter or masks, TABLE_NOT_READABLE, TABLE_VERSION_NOT_FOUND,
-            DATA_FILES_MISSING.
+            DATA_FILES_MISSING, TABLE_IN_ANOTHER_STORE.
     """
     try:
         import duckdb
@@ -74,6 +74,7 @@ def query_by_duckdb(statement: str, find: Callable[[str], StoredTable]) -> tuple
                 check_open(table, delta.metadata().configuration)
                 if moment is not None:
                     load_version(table, delta, moment)
+                check_reachable(table, delta)
                 found.append((table, delta))
                 _define(connection, parts, f"table_{len(found)}", delta)
             connection.execute(_LOCKED)

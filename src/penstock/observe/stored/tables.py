@@ -18,7 +18,14 @@ from penstock.graph.protection import stored_protection
 from penstock.storage import Storage, StorageLayout
 from penstock.storage.cell_values import python_values
 from penstock.storage.delta.data_files import missing_data_files
-from penstock.storage.delta.table import has_delta_log, open_delta_table, queried_rows, readable
+from penstock.storage.delta.table import (
+    files_elsewhere,
+    has_delta_log,
+    open_delta_table,
+    queried_rows,
+    readable,
+    store_root,
+)
 from penstock.storage.layout import dataset_name
 
 if TYPE_CHECKING:
@@ -184,7 +191,7 @@ def read_table(
     Raises:
         ConfigError: COLUMN_NOT_FOUND for `sort`.
         StateError: TABLE_VERSION_NOT_FOUND, TABLE_NOT_READABLE, DATA_FILES_MISSING, TABLE_IS_PROTECTED by a row filter
-            or masks.
+            or masks, TABLE_IN_ANOTHER_STORE.
     """
     name = str(table.identifier)
     with readable(name):
@@ -193,6 +200,7 @@ def read_table(
     requested = version if version is not None else timestamp
     if requested is not None:
         load_version(table, delta, requested)
+    check_reachable(table, delta)
     order = _order_by(table, [field.name for field in delta.schema().fields], sort, descending=descending)
     try:
         # The query engine, and not the plain dataset: it knows deletion vectors and column mapping.
@@ -242,6 +250,18 @@ def check_open(table: StoredTable, properties: Mapping[str, str]) -> None:
         raise StateError("TABLE_PROTECTION_FAILED", dataset=name, name=name, reason=error) from error
     if protection is not None:
         raise StateError("TABLE_IS_PROTECTED", dataset=name, name=name)
+
+
+def check_reachable(table: StoredTable, delta: DeltaTable) -> None:
+    """Refuses a shallow clone of a table in another bucket: deltalake reads one only.
+
+    Raises:
+        StateError: TABLE_IN_ANOTHER_STORE.
+    """
+    name, own = str(table.identifier), store_root(table.uri)
+    for file in files_elsewhere(delta):
+        if store_root(file) != own:
+            raise StateError("TABLE_IN_ANOTHER_STORE", dataset=name, name=name, place=file.rpartition("/")[0])
 
 
 def _order_by(table: StoredTable, columns: list[str], sort: str | None, *, descending: bool) -> str:

@@ -73,13 +73,13 @@ class Adopter:
             table = open_delta_table(path)
             stored, version = table.transaction_version(query_id), table.version()
             generation = int(table.metadata().configuration.get(GENERATION, "0"))
-            files = [str(file) for file in added_files(table)["path"].to_pylist()]
+            files, elsewhere = added_files(table).num_rows, places_elsewhere(table)
             replaced = replaced_by(path, version, query_id)
         reason = replaced if isinstance(replaced, str) else None
         if isinstance(replaced, Clone):
             stored = replaced.batch_of(query_id)
             reason = replaced.reason(folder, stored)
-        if (reason := reason or _reason(declared, folder, stored, len(files))) is not None:
+        if (reason := reason or _reason(declared, folder, stored, files)) is not None:
             raise _inexact(dataset, folder, reason)
         checkpoints = self._workspace.layout.checkpoints(dataset, declared.declaration.name)
         if numbers_in(self._storage, checkpoints):
@@ -93,8 +93,8 @@ class Adopter:
         steps = tuple(self._changes(dataset))
         place = self._workspace.layout.checkpoint(dataset, declared.declaration.name, generation)
         return Adoption(
-            dataset, declared, path, version, len(files), query_id, folder.committed, folder.in_flight, sources, steps,
-            folder, place, places_elsewhere(files),
+            dataset, declared, path, version, files, query_id, folder.committed, folder.in_flight, sources, steps,
+            folder, place, elsewhere,
         )  # fmt: skip
 
     def prove(self, adoption: Adoption, progress: Progress) -> StateProof | None:

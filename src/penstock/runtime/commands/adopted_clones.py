@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from penstock.storage import Storage
 from penstock.storage.checkpoint.folder import CheckpointFolder
 from penstock.storage.delta.commits import operation_of, read_commit, transactions_of
-from penstock.storage.delta.table import is_delta_table, open_delta_table
+from penstock.storage.delta.table import files_elsewhere, is_delta_table, open_delta_table
 from penstock.storage.local_disk import local_path
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 _COMMITS_LOOKED_AT: Final = 200
 _BY_PATH: Final = re.compile(r"delta\.`(.+)`")
@@ -81,7 +83,6 @@ def replaced_by(path: str, version: int, query_id: str) -> Clone | str | None:
     return None
 
 
-def places_elsewhere(paths: Iterable[str]) -> tuple[str, ...]:
+def places_elsewhere(table: DeltaTable) -> tuple[str, ...]:
     """Returns the folders of those of a table's files that lie in other tables, as those of a shallow clone do."""
-    far = (unquote(path) for path in paths if re.match(r"[A-Za-z][A-Za-z0-9+.-]*:|/", path))
-    return tuple(sorted({local_path(path).rpartition("/")[0] for path in far}))
+    return tuple(sorted({file.rpartition("/")[0] for file in files_elsewhere(table)}))

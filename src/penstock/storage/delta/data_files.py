@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from penstock.errors import PenstockError, StateError
-from penstock.storage.delta.table import open_delta_table
+from penstock.storage.delta.table import data_files, open_delta_table, store_root
 from penstock.storage.filesystem import Storage
 from penstock.storage.local_disk import local_path
 
@@ -33,7 +31,7 @@ def missing_data_files(table: DeltaTable, uri: str, name: str) -> StateError | N
     Raises:
         ConfigError, ExternalError: the place cannot be read.
     """
-    files, storage = sorted(table.file_uris()), Storage(uri)
+    files, storage = sorted(data_files(table, local_path(uri))), Storage(uri)
     if not storage.is_local and len(files) > _SAMPLE:
         files = files[: _SAMPLE // 2] + files[-_SAMPLE // 2 :]
     missing = [file for file in files if not _exists(storage, file)]
@@ -73,7 +71,5 @@ def missing_data_file(path: str, dataset: str | None) -> StateError | None:
 
 
 def _exists(storage: Storage, file: str) -> bool:
-    if storage.is_local:
-        return os.path.exists(local_path(file))
-    file = unquote(file)  # delta-rs writes a URL
-    return storage.exists(file.replace("s3://", "s3a://", 1) if storage.scheme == "s3a" else file)
+    here = store_root(file) == store_root(storage.uri)
+    return (storage if here else Storage(file)).exists(file)

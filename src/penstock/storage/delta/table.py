@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 from penstock.errors import StateError, first_line
 from penstock.storage.delta.commits import commit_version
 from penstock.storage.filesystem import Storage, StoredFile
+from penstock.storage.local_disk import local_path
 from penstock.storage.stores.errors import again_if_expired, object_store_error
 from penstock.storage.stores.stores import store_of
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
     from pyarrow.dataset import Dataset
+
+
+_ABSOLUTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 
 
 def open_delta_table(uri: str, *, version: int | None = None) -> DeltaTable:
@@ -84,8 +90,8 @@ def all_rows(table: DeltaTable) -> pa.Table:
 
 
 def needs_query_engine(table: DeltaTable) -> bool:
-    """Whether the table has what `dataset_of` does not know: deletion vectors, or mapped columns."""
-    return table.protocol().min_reader_version > 1
+    """Whether the table has what `dataset_of` does not know: deletion vectors, mapped columns, files elsewhere."""
+    return table.protocol().min_reader_version > 1 or bool(files_elsewhere(table))
 
 
 def queried_rows(table: DeltaTable, query: str = "SELECT * FROM rows") -> pa.Table:
@@ -107,6 +113,31 @@ def queried_rows(table: DeltaTable, query: str = "SELECT * FROM rows") -> pa.Tab
 def added_files(table: DeltaTable) -> pa.Table:
     """Returns a row for each data file: `path`, `size_bytes`, `num_records`, `partition.…`, `min.…`, `max.…`."""
     return _arrow_table(table.get_add_actions(flatten=True))
+
+
+def data_files(table: DeltaTable, uri: str) -> list[str]:
+    """Returns the path or URI of each data file of the table at `uri`."""
+    root = uri.rstrip("/")
+    return [_place(path) if _ABSOLUTE.match(path) else f"{root}/{unquote(path)}" for path in _logged_paths(table)]
+
+
+def files_elsewhere(table: DeltaTable) -> list[str]:
+    """Returns the paths or URIs of those data files that lie in other tables, as those of a shallow clone do."""
+    return [_place(path) for path in _logged_paths(table) if _ABSOLUTE.match(path)]
+
+
+def store_root(uri: str) -> str:
+    """Returns the scheme of a URI with its bucket or container; nothing of a path or URI of this machine's disks."""
+    parts = urlsplit(local_path(uri))
+    return f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""
+
+
+def _logged_paths(table: DeltaTable) -> list[str]:
+    return [str(path) for path in table.get_add_actions().column("path").to_pylist()]  # no pyarrow to import
+
+
+def _place(path: str) -> str:
+    return local_path(unquote(path))
 
 
 def _arrow_table(answer: Any) -> pa.Table:

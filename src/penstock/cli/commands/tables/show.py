@@ -1,9 +1,9 @@
-"""`penstock show TABLE`: rows of a table, without Spark unless it has a row filter or masks."""
+"""`penstock show TABLE`: rows of a table, without Spark unless only Spark can read or protect them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from penstock.graph.identifier import Identifier
     from penstock.observe.stored.tables import TableRows
 
+_ONLY_BY_SPARK: Final = {
+    "TABLE_IS_PROTECTED": "applies the row filter and the masks of the table",
+    "TABLE_IN_ANOTHER_STORE": "reads a shallow clone of a table in another bucket",
+}
+
 
 def read_as_reader(
     config: PipelineConfig,
@@ -31,8 +36,9 @@ def read_as_reader(
     timestamp: datetime | None,
     sort: str | None,
     descending: bool,
+    reason: str,
 ) -> TableRows:
-    """As `penstock.observe.stored.tables.read_table`, through the enforcing view.
+    """As `penstock.observe.stored.tables.read_table`, by Spark, through the enforcing view; `reason` is why.
 
     Raises:
         DefinitionError: there is no such version or column.
@@ -51,7 +57,7 @@ def read_as_reader(
     enter(config)
     from penstock.runtime.commands.query import run_sql
 
-    progress_lines()("Starting Spark, which applies the row filter and the masks of the table …")
+    progress_lines()(f"Starting Spark, which {reason} …")
     with only_results_on_stdout():
         columns, rows = run_sql(config, " ".join(statement), elsewhere=lambda: external_tables(config.storage))
     return TableRows(tuple(columns), tuple(rows[:limit]), version, truncated=len(rows) > limit)
@@ -82,7 +88,7 @@ def show(
     """Show rows of a table, now or as of an earlier version.
 
     Without `--sort` rows come in no promised order. `penstock sql` filters and joins. Of a table with a row
-    filter or masks it shows what readers may see, which takes Spark.
+    filter or masks it shows what readers may see. That takes Spark, as does a clone of a table in another bucket.
     """
     from penstock.observe.log.followed_log import read_definitions
     from penstock.observe.stored.tables import find_table, read_table
@@ -97,7 +103,7 @@ def show(
     try:
         content = read_table(found, limit=limit, version=version, timestamp=timestamp, sort=sort, descending=descending)
     except StateError as refused:
-        if refused.condition != "TABLE_IS_PROTECTED":
+        if refused.condition not in _ONLY_BY_SPARK:
             raise
         content = read_as_reader(
             config,
@@ -107,6 +113,7 @@ def show(
             timestamp=timestamp,
             sort=sort,
             descending=descending,
+            reason=_ONLY_BY_SPARK[refused.condition],
         )
     record_read(config, "show", [found.identifier], len(content.rows), request)
     seen = "as its readers see it" if content.version is None else f"version {content.version}"
