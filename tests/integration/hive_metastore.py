@@ -15,7 +15,8 @@ from penstock.spark.session.setup.jars import ensure_jars
 
 
 class HiveMetastoreServer:
-    """One server; a context manager. The address and what it knows stay the same over `stop` and `start`.
+    """One server; a context manager. The address and what it knows stay the same over `stop` and `start`. The folders
+    of its databases are in `warehouse`.
 
     Its database is Derby in `folder`; `database` are other settings of `javax.jdo.option`, with `driver` on its class
     path.
@@ -24,10 +25,11 @@ class HiveMetastoreServer:
     def __init__(self, folder: Path, database: Mapping[str, str] | None = None, driver: Path | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         [self.port] = free_ports(1)
+        self.warehouse = folder / "warehouse"
         derby = {"ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true"}
         settings = {
             **{f"javax.jdo.option.{key}": text for key, text in (database or derby).items()},
-            "hive.metastore.warehouse.dir": str(folder / "warehouse"),
+            "hive.metastore.warehouse.dir": str(self.warehouse),
             "datanucleus.schema.autoCreateAll": "true",
             "hive.metastore.schema.verification": "false",
             "hive.async.log.enabled": "false",  # PySpark has no jar for it

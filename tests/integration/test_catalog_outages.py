@@ -18,7 +18,7 @@ from tests.integration.hive_metastore import HiveMetastoreServer
 from tests.integration.tcp_gate import TcpGate
 from tests.postgres_server import PostgresServer
 from tests.processes import PATIENCE, wait_until
-from tests.unity_server import UnityServer
+from tests.unity_server import Refused, UnityServer
 
 from penstock.config import load_project
 from penstock.events import EventLog, EventType, FlowStatus, builders
@@ -137,6 +137,42 @@ def test_the_database_behind_the_metastore_is_away(
         database.start()
         _wait_for(project, AWAY, CREATED)
     assert list(registration_drift(load_project(project))) == []
+
+
+def test_a_table_at_which_the_metastore_fails_is_tried_again_soon(
+    metastore: HiveMetastoreServer, tmp_path: Path
+) -> None:
+    """It cannot make the database's folder; what it refuses for good waits for the review."""
+    project = _project(tmp_path, f"{{type: hive, uri: '{metastore.uri}'}}")
+    metastore.warehouse.mkdir(exist_ok=True)
+    folder = metastore.warehouse / "full.db"
+    folder.write_text("in its place")
+    failed, refused = (("FAILED", each, "WARN") for each in ("TABLE_REGISTRATION_FAILED", "TABLE_NOT_REGISTERED"))
+    with run_of(project) as log:
+        tables = {name: _written(tmp_path / name, id=[1]) for name in ("full.orders", "other.new-orders")}
+        declare(log, tables)
+        _wait_for(project, failed, refused)
+        time.sleep(1)
+        folder.unlink()
+        _wait_for(project, failed, refused, CREATED)
+
+
+def test_a_unity_server_error_is_tried_again_soon(tmp_path: Path) -> None:
+    """A denial is not: it waits for the review."""
+    with UnityServer() as server:
+        project = _project(tmp_path, f"{{type: unity, uri: '{server.uri}'}}")
+
+        def ill(method: str, path: str) -> None:
+            raise Refused(500, "InternalException", "no database") if "orders" in path else Refused(403, "Denied")
+
+        server.before = ill
+        with run_of(project) as log:
+            declare(log, {f"shop.{name}": _written(tmp_path / name, id=[1]) for name in ("orders", "items")})
+            wait_until(lambda: len(_registrations(project)) == 2, timeout=20, what="both failures")
+            server.before = lambda method, path: None
+            denied = ("FAILED", "TABLE_NOT_REGISTERED", "WARN")
+            wait_until(lambda: CREATED in _registrations(project), timeout=20, what="the retry")
+            assert sorted(_registrations(project)) == sorted([AWAY, denied, CREATED])
 
 
 @pytest.mark.parametrize("kind", ["hive", "unity"])

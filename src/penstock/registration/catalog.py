@@ -32,8 +32,9 @@ class Session(Protocol):
     """A connection to a catalog. Not thread-safe. Each method can be repeated.
 
     Each raises StateError TABLE_REGISTERED_BY_ANOTHER for an entry of another owner, which is left as it is, and
-    ExternalError TABLE_NOT_REGISTERED for what the catalog refuses. An error of any other class has ended the
-    connection, and must leave the block of `Catalog.connect`, which makes it CATALOG_NOT_REACHABLE.
+    ExternalError TABLE_NOT_REGISTERED for what the catalog refuses, TABLE_REGISTRATION_FAILED for what it may take
+    soon. An error of any other class has ended the connection, and must leave the block of `Catalog.connect`, which
+    makes it CATALOG_NOT_REACHABLE.
     """
 
     def register(self, table: TableRegistration) -> Change | None:

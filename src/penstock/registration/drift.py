@@ -21,7 +21,7 @@ def registration_drift(config: PipelineConfig) -> Iterator[PenstockError]:
     """Yields what is wrong with the entries of the tables of the newest update, in each catalog.
 
     That is REGISTRATION_OUTDATED, TABLE_REGISTERED_BY_ANOTHER, REGISTRATION_NAME_CLASH, TABLE_NOT_REGISTERED,
-    TABLE_NOT_READABLE, or CATALOG_NOT_REACHABLE once for a catalog. Changes nothing.
+    TABLE_REGISTRATION_FAILED, TABLE_NOT_READABLE, or CATALOG_NOT_REACHABLE once for a catalog. Changes nothing.
     """
     if not config.catalogs:
         return

@@ -76,10 +76,13 @@ def not_reachable(catalog: str, uri: str, failure: Exception) -> ExternalError:
     return ExternalError("CATALOG_NOT_REACHABLE", catalog=catalog, uri=uri, reason=reason)
 
 
-def not_registered(identifier: Identifier, catalog: str, table: str, kind: str, refusal: Exception) -> ExternalError:
-    """Returns what it means that a catalog refuses a table; `kind` is its name for the reason."""
+def not_registered(
+    identifier: Identifier, catalog: str, table: str, kind: str, refusal: Exception, *, passing: bool
+) -> ExternalError:
+    """Returns what it means that a catalog refuses a table, or, `passing`, has failed at it; `kind` is its reason."""
+    condition = "TABLE_REGISTRATION_FAILED" if passing else "TABLE_NOT_REGISTERED"
     reason = f"{kind}: {refusal}"
-    return ExternalError("TABLE_NOT_REGISTERED", dataset=str(identifier), catalog=catalog, table=table, reason=reason)
+    return ExternalError(condition, dataset=str(identifier), catalog=catalog, table=table, reason=reason)
 
 
 def same_place(one: str | None, other: str) -> bool:

@@ -32,8 +32,8 @@ class Registration:
 
     A context manager, entered when the log is open. Each catalog has a thread. It looks at a table when the tables are
     set up, when a flow into it starts or ends, which is when columns can be new, and every `review` seconds; what
-    fails is tried again with a growing pause. Whatever fails is a warning in the event log, and ends nothing. The end
-    of the run waits `close_seconds`, not longer.
+    fails is tried again with a growing pause, unless it is a refusal. Whatever fails is a warning in the event log, and
+    ends nothing. The end of the run waits `close_seconds`, not longer.
     """
 
     def __init__(
@@ -144,22 +144,25 @@ class _Registrar:
                 due, declared, ending = list(self._due), dict(self._declared), self._ending
                 to_mark = self._set_up and not undeclared_marked
             try:
+                settled = True
                 if due or to_mark:
                     with self._catalog.connect() as session:
-                        self._register(session, due, declared)
+                        settled = self._register(session, due, declared)
                         if to_mark:
                             self._deactivate(session, declared)
                             undeclared_marked = True
                         self._reported.pop(None, None)
-                pause = 0.0
             except PenstockError as away:
                 self._failed(None, away)
-                pause = min(pause * 2 or first, longest)
+                settled = False
+            pause = 0.0 if settled else min(pause * 2 or first, longest)
             with self._changed:
                 if ending and (pause or not self._due):
                     return
 
-    def _register(self, session: Session, due: list[Identifier], declared: Mapping[Identifier, str]) -> None:
+    def _register(self, session: Session, due: list[Identifier], declared: Mapping[Identifier, str]) -> bool:
+        """Returns whether nothing has failed that may pass soon; such a table is due again."""
+        settled = True
         clashes = name_clashes(self._catalog, declared)
         for identifier in due:
             with self._changed:
@@ -175,13 +178,20 @@ class _Registrar:
                     change = Change(Action.REMOVED) if session.remove(identifier, self._owner) else None
             except PenstockError as error:
                 self._failed(identifier, error)
+                if error.retryable:
+                    settled = False
+                    self._again(identifier)
             except BaseException:  # the connection has ended
-                with self._changed:
-                    self._due[identifier] = None
+                self._again(identifier)
                 raise
             else:
                 self._reported.pop(identifier, None)
                 self._done(identifier, change)
+        return settled
+
+    def _again(self, identifier: Identifier) -> None:
+        with self._changed:
+            self._due[identifier] = None
 
     def _deactivate(self, session: Session, declared: Mapping[Identifier, str]) -> None:
         for stored in list_tables(self._config.storage):

@@ -142,7 +142,7 @@ def test_an_entry_that_changes_meanwhile_is_read_again(server: UnityServer, tmp_
         server.before = always
         with pytest.raises(ExternalError) as refused:
             session.register(registration(path))
-    assert refused.value.condition == "TABLE_NOT_REGISTERED"
+    assert refused.value.condition == "TABLE_REGISTRATION_FAILED"
 
 
 @pytest.mark.parametrize(

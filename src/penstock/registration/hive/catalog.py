@@ -29,6 +29,8 @@ from penstock.registration.hive.thrift import ProtocolError, Struct
 from penstock.registration.hive.types import hive_columns
 from penstock.registration.table import Owner, TableRegistration
 
+_FAILED: Final = "MetaException"
+"""Hive's name for whatever it could not do: a folder that it may not write, a database that is away."""
 _PROVIDER: Final = "spark.sql.sources.provider"
 _COMMENT: Final = "comment"
 _PATH: Final = "path"
@@ -206,7 +208,8 @@ class _HiveSession:
             yield
         except MetastoreError as refused:
             table = ".".join(self._name(identifier))
-            raise not_registered(identifier, self._catalog, table, refused.kind, refused) from refused
+            passing = refused.kind == _FAILED
+            raise not_registered(identifier, self._catalog, table, refused.kind, refused, passing=passing) from refused
 
 
 def _uri(location: str) -> str:

@@ -31,6 +31,8 @@ from penstock.registration.unity.types import columns_for_api, columns_of_api
 
 _COMMENT: Final = "comment"
 """The API does not show a table's comment; the property of that name does."""
+_CHANGED_MEANWHILE: Final = {"UpdateRequirementConflictException", "AlreadyExistsException"}
+"""Somebody else has changed or made the entry since it was read."""
 _ATTEMPTS: Final = 3
 
 
@@ -84,9 +86,8 @@ class _UnitySession:
             with self._refusals(table.identifier):
                 try:
                     return self._register(table)
-                except UnityError as refused:  # somebody else has changed or made the entry since it was read
-                    passing = {"UpdateRequirementConflictException", "AlreadyExistsException"}
-                    if refused.kind not in passing or attempt == _ATTEMPTS:
+                except UnityError as refused:
+                    if refused.kind not in _CHANGED_MEANWHILE or attempt == _ATTEMPTS:
                         raise
         raise AssertionError
 
@@ -171,7 +172,8 @@ class _UnitySession:
             yield
         except UnityError as refused:
             table = ".".join(self._name(identifier))
-            raise not_registered(identifier, self._catalog, table, refused.kind, refused) from refused
+            passing = refused.kind in _CHANGED_MEANWHILE
+            raise not_registered(identifier, self._catalog, table, refused.kind, refused, passing=passing) from refused
 
 
 def _uri(location: str) -> str:
