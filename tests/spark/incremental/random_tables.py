@@ -49,7 +49,10 @@ class RandomTables:
             some = self.random.randint(2, 9)
             facts, names = self._facts(first, last), _NAMES.format(first=first % 7, last=first % 7 + 1)
             text = self.query(statement).replace("<facts>", facts).replace("<names>", names)
-            self.spark.sql(text.replace("<n>", str(some)).replace("<last>", str(last)))
+            numbers = {"<n>": some, "<first>": first, "<last>": last}
+            for name, number in numbers.items():
+                text = text.replace(name, str(number))
+            self.spark.sql(text)
             self._next = last
         return one
 
@@ -61,6 +64,7 @@ _CHANGES: Final = {
     "rows arrive": ["INSERT INTO {f} <facts>"],
     "equal rows arrive": ["INSERT INTO {f} SELECT * FROM {f} WHERE id % <n> = 1"],
     "rows arrive twice": ["INSERT INTO {f} <facts>", "INSERT INTO {f} <facts>"],
+    "rows come and go": ["INSERT INTO {f} <facts>", "DELETE FROM {f} WHERE id = <first> - 1"],
     "rows go": ["DELETE FROM {f} WHERE id % <n> = 0"],
     "a group goes": ["DELETE FROM {f} WHERE k = <n> % 5"],
     "rows change": ["UPDATE {f} SET v = v + 1, k = k + 1 WHERE id % <n> = 1"],

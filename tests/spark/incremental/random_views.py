@@ -74,6 +74,13 @@ _TOPS = [
     "SELECT k, avg(v) AS a, count(DISTINCT s) AS n, collect_set(g) IS NULL AS none FROM ({rows}) GROUP BY k",
     "SELECT coalesce(k, -1) AS kk, sum(v) AS total FROM ({rows}) GROUP BY coalesce(k, -1) HAVING sum(v) > 20",
     "SELECT count(id) AS n, sum(id) AS ids, avg(id) AS mean, sum(v) AS total, max(d) AS hi FROM ({rows})",
+    "SELECT k, s, count(*) AS n, sum(id) AS ids, min(v) AS lo, max(d) AS hi FROM ({rows}) GROUP BY k, s",
+    (
+        "SELECT s, sum(CAST(v AS DECIMAL(38,10))) AS total, sum(g) AS gs, count(v) FILTER (WHERE g = 1) AS odd"
+        " FROM ({rows}) WHERE {where} GROUP BY s"
+    ),
+    "SELECT coalesce(k, -1) AS kk, avg(id) AS mean, sum(id) AS ids, count(id) AS n FROM ({rows}) GROUP BY 1",
+    "SELECT count(*) AS n, sum(v) AS total, min(id) AS lo FROM ({rows}) WHERE {where}",
     "SELECT DISTINCT k, s FROM ({rows}) WHERE {where}",
     "SELECT k, sum(v) OVER w AS run, lag(s) OVER w AS l FROM ({rows}) WINDOW w AS (PARTITION BY k ORDER BY id, v, s)",
     "SELECT date_trunc('DAY', t) AS y, count(*) AS n, max(t) AS last, min(d) AS lo FROM {{f}} WHERE {where} GROUP BY 1",

@@ -8,7 +8,7 @@ depends on the order of the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -48,11 +48,30 @@ def average_of(expression: Any, others: Mapping[str, Any]) -> Average | None:
     value = function.child()
     if str(value.dataType().catalogString()) in _INEXACT:
         return None
-    alike = {name: other.aggregateFunction() for name, other in others.items() if _same_filter(expression, other)}
-    totals = (name for name, each in alike.items() if _name(each) == "sum" and each.child().semanticEquals(value))
-    counts = (name for name, each in alike.items() if _name(each) == "count" and _counts(each, value))
-    total, count = next(totals, None), next(counts, None)
+    totals = (name for name, each in _alike(expression, others, "sum") if each.child().semanticEquals(value))
+    total, count = next(totals, None), count_of(expression, others)
     return None if total is None or count is None else Average(total, count, function)
+
+
+def count_of(expression: Any, others: Mapping[str, Any]) -> str | None:
+    """Returns which of the `others` counts the values that a sum or an average is of; None when none does."""
+    value = expression.aggregateFunction().child()
+    return next((name for name, each in _alike(expression, others, "count") if _counts(each, value)), None)
+
+
+def counts_rows(expression: Any) -> bool:
+    """Whether an aggregate counts all rows of its group."""
+    function = expression.aggregateFunction()
+    if _name(function) != "count" or not expression.filter().isEmpty():
+        return False
+    return not any(each.nullable() for each in _jvm.scala_seq(function.children()))
+
+
+def _alike(expression: Any, others: Mapping[str, Any], function: str) -> Iterator[tuple[str, Any]]:
+    """Yields the aggregate functions with a name that are over the same rows, by the name of their column."""
+    for name, other in others.items():
+        if _name(other.aggregateFunction()) == function and _same_filter(expression, other):
+            yield name, other.aggregateFunction()
 
 
 def _counts(count: Any, value: Any) -> bool:

@@ -3,8 +3,8 @@
 For the groups of R + d: sum(R + d) = sum(R) + sum(d), count likewise, min(R + d) = least(min(R), min(d)), max likewise,
 where NULL, the sum or extreme of nothing, gives way to the other; an average follows from its sum and count. So the
 view itself is the state, and only d is aggregated. A sum of floating-point numbers depends on their order, here as in
-any two runs of Spark. What was removed cannot be taken back so: a sum of nothing is NULL, not 0, and the extreme that
-is left is not in the view. Nor is it done without ANSI mode, in which a sum that overflows is NULL as well.
+any two runs of Spark. It is not done without ANSI mode, in which a sum that overflows is NULL as well.
+What was removed takes more than this: see `signed`.
 (Source: Gray et al.: Data Cube, 1997, on distributive functions.)
 """
 
@@ -19,40 +19,36 @@ from pyspark.sql import functions as sf
 
 from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
-from penstock.spark.writers.incremental.averages import Average, average_of
+from penstock.spark.writers.incremental.averages import Average, average_of, count_of, counts_rows
 from penstock.spark.writers.incremental.linear import Inputs, rebuilt
 from penstock.spark.writers.incremental.plans import kind_of, project
 from penstock.spark.writers.incremental.shape import Changes, Node, Operator, obstacle
 
-
-def _sum(one: Column, other: Column) -> Column:
-    return sf.coalesce(one + other, one, other)
-
-
-@dataclass(frozen=True, slots=True)
-class Distributive:
-    """How values of parts of a group become that of the whole: those of two, and those of all."""
-
-    of_two: Callable[[Column, Column], Column]
-    of_all: Callable[[Column], Column]
-
-
-DISTRIBUTIVE: Final = {
-    "sum": Distributive(_sum, sf.sum),
-    "count": Distributive(_sum, sf.sum),
-    "min": Distributive(sf.least, sf.min),
-    "max": Distributive(sf.greatest, sf.max),
+DISTRIBUTIVE: Final[Mapping[str, Callable[[Column], Column]]] = {
+    "sum": sf.sum,
+    "count": sf.sum,
+    "min": sf.min,
+    "max": sf.max,
 }
-"""By the name of the aggregate function."""
+"""What makes the value of a whole from those of its parts, by the name of the aggregate function."""
+
+_EXACT: Final = frozenset({"tinyint", "smallint", "int", "bigint", "decimal"})
 
 
 @dataclass(frozen=True, slots=True)
 class MergedColumns:
-    """The columns by which a view is grouped, the aggregate functions of others, and averages that follow from them."""
+    """The columns by which a view is grouped, the aggregate functions of others, and averages that follow from them.
+
+    `counts` are, by the name of a sum, the column that counts its values, where the view has it; `rows` is the column
+    that counts all rows of a group. `exact` says that no sum is one of floating-point numbers or intervals.
+    """
 
     keys: tuple[str, ...]
     functions: Mapping[str, str]
     averages: Mapping[str, Average]
+    counts: Mapping[str, str]
+    rows: str | None
+    exact: bool
 
     def averaged(self, folded: Mapping[str, Column], spark: SparkSession) -> dict[str, Column]:
         """Returns the averages of groups, from the other values of them."""
@@ -86,7 +82,15 @@ def merged_columns(node: Node, changes: Changes) -> MergedColumns | None:
     functions = {name: function for name, function in named.items() if function in DISTRIBUTIVE}
     averages = {name: average_of(aggregates[name], aggregates) for name in named.keys() - functions.keys()}
     found = {name: each for name, each in averages.items() if each is not None}
-    return MergedColumns(tuple(keys), functions, found) if len(found) == len(averages) else None
+    if len(found) < len(averages):
+        return None
+    sums = {name: each for name, each in aggregates.items() if functions.get(name) == "sum"}
+    counts = {name: count_of(each, aggregates) for name, each in sums.items()}
+    known = {name: count for name, count in counts.items() if count is not None}
+    rows = next((name for name, each in aggregates.items() if counts_rows(each)), None)
+    types = [str(each.aggregateFunction().child().dataType().catalogString()) for each in sums.values()]
+    exact = all(each.partition("(")[0] in _EXACT for each in types)
+    return MergedColumns(tuple(keys), functions, found, known, rows, exact)
 
 
 def rows_of_added(query: Node, inputs: Inputs) -> DataFrame:
@@ -105,7 +109,7 @@ def merged_rows(stored: DataFrame, added: DataFrame, merged: MergedColumns) -> D
     """Returns all rows of the view: those that are stored with those of its query over what was added."""
     together = stored.unionByName(added).groupBy(*(sf.col(quoted(key)) for key in merged.keys))
     values = [
-        DISTRIBUTIVE[function].of_all(sf.col(quoted(name))).cast(stored.schema[name].dataType).alias(name)
+        DISTRIBUTIVE[function](sf.col(quoted(name))).cast(stored.schema[name].dataType).alias(name)
         for name, function in merged.functions.items()
     ]
     rows = together.agg(*values) if values else stored.unionByName(added).distinct()

@@ -18,6 +18,13 @@ def project(spark: SparkSession, columns: Sequence[Any], plan: Any) -> Any:
     return _logical(spark).Project(_jvm.to_seq(spark, columns), plan)
 
 
+def also_grouped_by(spark: SparkSession, aggregate: Any, attribute: Any, plan: Any) -> Any:
+    """Returns an aggregation over `plan` instead, whose rows are grouped by an attribute too, which comes last."""
+    grouping, named = _jvm.scala_seq(aggregate.groupingExpressions()), _jvm.scala_seq(aggregate.aggregateExpressions())
+    keys, columns = (_jvm.to_seq(spark, [*each, attribute]) for each in (grouping, named))
+    return aggregate.copy(keys, columns, plan, aggregate.hint())
+
+
 def union(spark: SparkSession, plans: Sequence[Any]) -> Any:
     """Returns the rows of all plans, which have the same attributes."""
     return plans[0] if len(plans) == 1 else _logical(spark).Union(_jvm.to_seq(spark, plans), False, False)

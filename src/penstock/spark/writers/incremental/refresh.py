@@ -18,15 +18,10 @@ from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
 from penstock.spark.accelerators.table_changes import newest_snapshot, size_of
 from penstock.spark.writers.incremental.counted import NotCounted, counted_changes
-from penstock.spark.writers.incremental.groups import (
-    MergedColumns,
-    is_added_once,
-    merged_columns,
-    merged_rows,
-    rows_of_added,
-)
+from penstock.spark.writers.incremental.groups import is_added_once, merged_columns, merged_rows, rows_of_added
 from penstock.spark.writers.incremental.inputs import NotKnown, VersionedInputs
 from penstock.spark.writers.incremental.shape import Node, Operator, obstacle, shape_of
+from penstock.spark.writers.incremental.signed import ChangedGroups, changed_groups, takes_back
 from penstock.spark.writers.incremental.touched import ReplacedRows, keys_of, recomputed
 
 MOST_CHANGED: Final = 0.5
@@ -43,10 +38,10 @@ MOST_KEYS: Final = 0.2
 class Refresh:
     """A refresh that is ready to be written.
 
-    `rows` come into the view. With `replaced`, rows of the view leave it before. With `merged`, rows change those of
-    the view that have the same keys. With `rewrites`, rows are all that the view then has. Where rows are applied so,
-    `in_full` gives, for a reason, the refresh to do instead. `versions` are those of the inputs that the view then
-    stands for; None when its rows may be newer than what is noted. `cost` is what is measured with its seconds.
+    `rows` come into the view. With `replaced`, rows of the view leave it before. With `rewrites`, rows are all that the
+    view then has. Where rows are applied so, `in_full` gives, for a reason, the refresh to do instead. `versions` are
+    those of the inputs that the view then stands for; None when its rows may be newer than what is noted. `cost` is
+    what is measured with its seconds.
     """
 
     choice: RefreshChoice
@@ -55,7 +50,6 @@ class Refresh:
     in_full: Callable[[str], Refresh] | None = None
     rewrites: bool = False
     replaced: ReplacedRows | None = None
-    merged: MergedColumns | None = None
     cost: RefreshCost | None = None
 
 
@@ -255,16 +249,17 @@ def _incremental(query: Node, stored: StoredView, able: Capability, judge: _Judg
         nothing = _jvm.frame_of(spark, query.plan).limit(0)
         return Refresh(RefreshChoice(RefreshMethod.APPEND_ROWS, "", able.methods, 0.0), nothing, versions)
     linear = obstacle(query, inputs.changed) is None
-    if not inputs.removes and is_added_once(query, inputs.changed):
-        if linear:
-            return Refresh(by(RefreshMethod.APPEND_ROWS), rows_of_added(query, inputs), versions)
-        ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
-        merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
-        if merged is not None:
-            choice, added = by(RefreshMethod.MERGE_GROUPS), rows_of_added(query, inputs)
-            if stored.is_rewritten:
-                return Refresh(choice, merged_rows(stored.rows, added, merged), versions, rewrites=True)
-            return Refresh(choice, added, versions, merged=merged)
+    only_added = not inputs.removes and is_added_once(query, inputs.changed)
+    if linear and only_added:
+        return Refresh(by(RefreshMethod.APPEND_ROWS), rows_of_added(query, inputs), versions)
+    ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
+    merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
+    if merged is not None and (only_added or takes_back(merged)):
+        choice = by(RefreshMethod.MERGE_GROUPS)
+        if only_added and stored.is_rewritten:
+            rows = merged_rows(stored.rows, rows_of_added(query, inputs), merged)
+            return Refresh(choice, rows, versions, rewrites=True)
+        return _grouped(choice, changed_groups(query, merged, stored.rows, inputs), query, stored, judge)
     if linear:
         if view.dropping:
             raise NotKnown("rows were removed from what it reads, and its expectations drop rows")
@@ -280,11 +275,35 @@ def _incremental(query: Node, stored: StoredView, able: Capability, judge: _Judg
     choice = by(RefreshMethod.RECOMPUTE_KEYS)
     rows, replaced = recomputed(query, keys, inputs)
     if view.by_cost:
-        touched, there = replaced.values.count(), stored.rows.count()
-        said, share = f"{touched:,} keys have changed, and the view has {there:,} rows", touched / max(there, 1)
-        work = _bytes_read(RefreshMethod.RECOMPUTE_KEYS, stored, inputs) + int(min(share, 1.0) * inputs.size)
-        judge.weigh(RefreshMethod.RECOMPUTE_KEYS, work, share=share, most=MOST_KEYS, said=said, spent=True)
+        _weigh_keys(replaced.values.count(), "keys have changed", stored, judge)
     return _replacing(choice, rows, replaced, stored, inputs)
+
+
+def _grouped(choice: RefreshChoice, groups: ChangedGroups, query: Node, stored: StoredView, judge: _Judge) -> Refresh:
+    """Returns the refresh of a view by its changed groups; open ones are those whose keys are recomputed."""
+    inputs, rows = judge.inputs, groups.rows
+    if count := groups.open.count():
+        if not groups.touched.keys:
+            raise NotKnown("what was removed is the least or greatest of all rows, or may be the last value of a sum")
+        if judge.view.by_cost:
+            _weigh_keys(count, "groups do not follow from what has changed", stored, judge)
+        choice = replace(choice, method=RefreshMethod.RECOMPUTE_KEYS)
+        rows = groups.computed(query, inputs)
+    if not groups.touched.keys:
+        return Refresh(choice, rows, inputs.versions, rewrites=True)
+    return _replacing(choice, rows, groups.touched, stored, inputs)
+
+
+def _weigh_keys(touched: int, what: str, stored: StoredView, judge: _Judge) -> None:
+    """Goes on when so many keys are to be recomputed.
+
+    Raises:
+        NotKnown: a full refresh is to be done.
+    """
+    method, size, there = RefreshMethod.RECOMPUTE_KEYS, judge.inputs.size, stored.rows.count()
+    said, share = f"{touched:,} {what}, and the view has {there:,} rows", touched / max(there, 1)
+    work = _bytes_read(method, stored, judge.inputs) + int(min(share, 1.0) * size)
+    judge.weigh(method, work, share=share, most=MOST_KEYS, said=said, spent=True)
 
 
 def _types(frame: DataFrame) -> dict[str, str]:

@@ -90,10 +90,15 @@ def recomputed(query: Node, keys: Keys, inputs: Inputs) -> tuple[DataFrame, Repl
     spark = inputs.spark
     values = _values(keys.origins, [each.dataType() for each in keys.attributes], inputs)
     touched = _jvm.frame_of(spark, values).distinct().localCheckpoint()
-    pairs = zip(keys.attributes, touched.columns, strict=True)
-    equal = all_same((_jvm.column_of(spark, mine), touched[value]) for mine, value in pairs)
-    rows = _jvm.frame_of(spark, rows_now(query, inputs)).join(sf.broadcast(touched), equal, "left_semi")
-    return rows, ReplacedRows(tuple(str(each.name()) for each in keys.attributes), touched)
+    replaced = ReplacedRows(tuple(str(each.name()) for each in keys.attributes), touched)
+    return rows_of_keys(query, keys.attributes, touched, inputs), replaced
+
+
+def rows_of_keys(query: Node, attributes: Sequence[Any], values: DataFrame, inputs: Inputs) -> DataFrame:
+    """Returns the rows of a query whose key `attributes` are among `values`, one column for each."""
+    pairs = zip(attributes, values.columns, strict=True)
+    equal = all_same((_jvm.column_of(inputs.spark, mine), values[value]) for mine, value in pairs)
+    return _jvm.frame_of(inputs.spark, rows_now(query, inputs)).join(sf.broadcast(values), equal, "left_semi")
 
 
 def _values(origins: Sequence[_Origin], types: Sequence[Any], inputs: Inputs) -> Any:

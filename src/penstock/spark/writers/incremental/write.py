@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from penstock.events import RefreshMethod
@@ -14,7 +14,6 @@ from penstock.graph.sql.names import quoted
 from penstock.spark import _jvm
 from penstock.spark.expectations.observed import ObservedExpectations
 from penstock.spark.streams.writes import EMPTY_COMMITS, Replacement, await_counters, on_own_session, replace_table
-from penstock.spark.writers.incremental.groups import DISTRIBUTIVE, MergedColumns
 from penstock.spark.writers.incremental.plans import all_same
 from penstock.spark.writers.incremental.refresh import Refresh
 
@@ -44,35 +43,12 @@ def write_refresh(
     else:
         held = rows.localCheckpoint()  # a MERGE reads its source twice, and would count it twice
         try:
-            _merge(refresh, held, path)
+            assert refresh.replaced is not None
+            values = _jvm.frame_of(held.sparkSession, _jvm.analyzed_plan(refresh.replaced.values))
+            _replace_rows(held, refresh.replaced.keys, values, path)
         finally:
             _jvm.release(held)
     return await_counters(observations)
-
-
-def _merge(refresh: Refresh, rows: DataFrame, path: str) -> None:
-    spark = rows.sparkSession
-    if refresh.merged is not None:
-        _merge_groups(rows, refresh.merged, spark, path)
-    else:
-        assert refresh.replaced is not None
-        values = _jvm.frame_of(spark, _jvm.analyzed_plan(refresh.replaced.values))
-        _replace_rows(rows, refresh.replaced.keys, values, path)
-
-
-def _merge_groups(rows: DataFrame, merged: MergedColumns, spark: SparkSession, path: str) -> None:
-    same = all_same((sf.col(f"t.{quoted(key)}"), sf.col(f"s.{quoted(key)}")) for key in merged.keys)
-    types = {field.name: field.dataType for field in rows.schema}
-    folded = {
-        name: DISTRIBUTIVE[function].of_two(sf.col(f"t.{quoted(name)}"), sf.col(f"s.{quoted(name)}")).cast(types[name])
-        for name, function in merged.functions.items()
-    }
-    every = folded | merged.averaged(folded, spark)
-    values: dict[str, str | Column] = {quoted(name): value for name, value in every.items()}
-    merge = DeltaTable.forPath(spark, path).alias("t").merge(rows.alias("s"), same)
-    if values:
-        merge = merge.whenMatchedUpdate(set=values)
-    merge.whenNotMatchedInsertAll().execute()
 
 
 def _replace_rows(rows: DataFrame, keys: tuple[str, ...], removed: DataFrame, path: str) -> None:
