@@ -26,7 +26,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The cache of jars is shared with the developer on purpose: a test run must not download 23 MB each time.
-_KEPT = {"PENSTOCK_ACCELERATORS", "PENSTOCK_CACHE", "PENSTOCK_CLASS_ARCHIVE", "PENSTOCK_MAVEN_MIRROR"}
+_KEPT = {
+    "PENSTOCK_ACCELERATORS",
+    "PENSTOCK_CACHE",
+    "PENSTOCK_CLASS_ARCHIVE",
+    "PENSTOCK_MAVEN_MIRROR",
+    "PENSTOCK_REFRESHES",
+}
 
 
 @pytest.fixture(autouse=True)
