@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from penstock.runtime.dev import project_files
 from penstock.runtime.dev.project_files import ProjectFiles
 
 
@@ -67,21 +68,19 @@ def test_data_and_hidden_folders_are_not_watched(files: ProjectFiles) -> None:
     assert wait_for(files) == ["four.py"]
 
 
-def test_a_file_that_is_still_written_is_waited_for(files: ProjectFiles) -> None:
-    path = files.directory / "one.py"
+def test_a_file_that_is_still_written_is_waited_for(files: ProjectFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, parts = files.directory / "one.py", iter(range(20))
 
-    def write() -> None:
-        with path.open("w") as file:
-            for part in range(20):
+    def write(_: float) -> None:
+        if (part := next(parts, None)) is not None:
+            with path.open("a") as file:
                 file.write(f"{part}\n")
-                file.flush()
-                time.sleep(0.01)
 
-    writer = threading.Thread(target=write)
-    writer.start()
-    assert wait_for(files) == ["one.py"]
+    write(0)
+    monkeypatch.setattr(project_files, "time", SimpleNamespace(monotonic=time.monotonic, sleep=write))
+    assert files.changed() == (path,)
     assert path.read_text().endswith("19\n")
-    writer.join()
+    assert files.changed() == ()
 
 
 def test_a_file_outside_of_the_folder_is_watched(tmp_path: Path) -> None:
