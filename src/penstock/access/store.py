@@ -13,12 +13,11 @@ from penstock.access.grants import SELECT, Access, Grants, Securable
 from penstock.access.statements import ChangeGrant
 from penstock.config.pipeline_config import PipelineConfig
 from penstock.config.sections.access import AccessSettings
-from penstock.errors import ExternalError, StateError
+from penstock.errors import StateError
 from penstock.events.flows.facts import details_of
 from penstock.events.log.action_chain import ActionChain
 from penstock.events.log.audit import Actor, RecordedAction, user_action
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.stores.store import OvertakenError
 
 GRANT: Final = "GRANT"
 REVOKE: Final = "REVOKE"
@@ -70,11 +69,7 @@ def record_grant(config: PipelineConfig, change: ChangeGrant, *, by: Actor | Non
         "tables": [str(on)],
     }
     chain = _chain(config.storage)
-    try:
-        chain.append(config.name, *user_action(GRANT if change.granted else REVOKE, by=by, arguments=arguments))
-    except (TimeoutError, OvertakenError):
-        detail = f"{config.storage}: others keep the record of grants busy"
-        raise ExternalError("STORAGE_FAILED", detail=detail) from None
+    chain.append(config.name, *user_action(GRANT if change.granted else REVOKE, by=by, arguments=arguments))
     chain.storage.sync(chain.folder)
 
 

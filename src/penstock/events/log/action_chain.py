@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
+from penstock.errors import ExternalError
 from penstock.events.clock import Clock, SystemClock
 from penstock.events.codec import encode, json_ready
 from penstock.events.flows.facts import details_of
@@ -60,8 +61,8 @@ class ActionChain:
         """Appends one action; on a local disk it is with the operating system when this returns.
 
         Raises:
-            ConfigError, ExternalError: the storage cannot be written.
-            TimeoutError, OvertakenError: other processes were faster for ten seconds.
+            ConfigError, ExternalError: the storage cannot be written; STORAGE_FAILED also where other processes were
+                faster for ten seconds.
         """
         event = Event(
             id=str(uuid.uuid4()),
@@ -99,7 +100,7 @@ class ActionChain:
                 self._append(events)
             except (TimeoutError, OvertakenError):
                 if time.monotonic() > until:
-                    raise
+                    raise ExternalError("STORAGE_FAILED", detail=f"{self.folder}: others keep it busy") from None
                 time.sleep(random.uniform(0, longest))  # noqa: S311 - so that two writers do not keep step
                 longest = min(2 * longest, _LONGEST_PAUSE)
             else:

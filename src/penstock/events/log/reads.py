@@ -16,7 +16,6 @@ from penstock.events.flows.facts import details_of
 from penstock.events.log.action_chain import ActionChain
 from penstock.events.log.audit import Actor, RecordedAction, Tampering, user_action
 from penstock.storage import Storage, StorageLayout
-from penstock.storage.stores.store import OvertakenError
 
 READ: Final = "READ"
 _MOST_TABLES: Final = 100
@@ -57,8 +56,6 @@ class ReadAudit:
             _reads(Storage(self.storage)).append(self.pipeline, *built)
         except (ConfigError, ExternalError) as error:
             reason = error
-        except (TimeoutError, OvertakenError):
-            reason = ExternalError("STORAGE_FAILED", detail=f"{self.storage}: other readers keep the record busy")
         else:
             return None
         if self.required:

@@ -50,6 +50,11 @@ class MergedColumns:
     rows: str | None
     exact: bool
 
+    @property
+    def takes_back(self) -> bool:
+        """Whether values of the view follow from rows that were removed, too, for some groups at least."""
+        return self.exact and (bool(self.functions) or not self.keys)
+
     def averaged(self, folded: Mapping[str, Column], spark: SparkSession) -> dict[str, Column]:
         """Returns the averages of groups, from the other values of them."""
         return {

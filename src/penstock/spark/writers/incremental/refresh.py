@@ -21,7 +21,7 @@ from penstock.spark.writers.incremental.counted import NotCounted, counted_chang
 from penstock.spark.writers.incremental.groups import is_added_once, merged_columns, merged_rows, rows_of_added
 from penstock.spark.writers.incremental.inputs import NotKnown, VersionedInputs
 from penstock.spark.writers.incremental.shape import Node, Operator, obstacle, shape_of
-from penstock.spark.writers.incremental.signed import ChangedGroups, changed_groups, takes_back
+from penstock.spark.writers.incremental.signed import ChangedGroups, changed_groups
 from penstock.spark.writers.incremental.touched import ReplacedRows, keys_of, recomputed
 
 MOST_CHANGED: Final = 0.5
@@ -254,7 +254,7 @@ def _incremental(query: Node, stored: StoredView, able: Capability, judge: _Judg
         return Refresh(by(RefreshMethod.APPEND_ROWS), rows_of_added(query, inputs), versions)
     ansi = spark.conf.get("spark.sql.ansi.enabled") == "true"
     merged = merged_columns(query, inputs.changed) if ansi and not view.counted else None
-    if merged is not None and (only_added or takes_back(merged)):
+    if merged is not None and (only_added or merged.takes_back):
         choice = by(RefreshMethod.MERGE_GROUPS)
         if only_added and stored.is_rewritten:
             rows = merged_rows(stored.rows, rows_of_added(query, inputs), merged)

@@ -52,11 +52,6 @@ class ChangedGroups:
         return self.rows.unionByName(rows_of_keys(query, keys, self.open, inputs))
 
 
-def takes_back(merged: MergedColumns) -> bool:
-    """Whether values of the view follow from rows that were removed, too, for some groups at least."""
-    return merged.exact and (bool(merged.functions) or not merged.keys)
-
-
 def changed_groups(query: Node, merged: MergedColumns, stored: DataFrame, inputs: VersionedInputs) -> ChangedGroups:
     """Returns the groups of a query with changed rows; `stored` are the rows of the view."""
     spark, plan = inputs.spark, query.plan
@@ -100,7 +95,7 @@ class _Values:
         gone = sf.lit(False) if merged.rows is None or not keys else sf.col(numbered[merged.rows]) == 0
         follows = reduce(and_, known.values(), self._is_left(known) if keys else sf.lit(True))
         columns = [value.alias(numbered[name]) for name, value in values.items()]
-        return wide.select(*columns, gone.alias(_GONE), (~(gone | follows)).alias(_OPEN))
+        return wide.select(*columns, gone.alias(_GONE), sf.coalesce(~(gone | follows), sf.lit(True)).alias(_OPEN))
 
     def _parts(self, name: str, function: str) -> tuple[Column, Column]:
         """Returns the value of a group, and that of its removed rows, NULL or 0 without any."""
