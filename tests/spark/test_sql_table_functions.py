@@ -14,7 +14,7 @@ def streamed():
     return spark.sql("""
         SELECT *, who.name AS name, _metadata.file_name AS file FROM STREAM read_files(
             "in",                                     -- a double-quoted string
-            format => 'json', maxFilesPerTrigger => 1 + 1, schemaHints => 'id LONG'
+            format => 'json', maxFilesPerTrigger => 1 + 1, schemaHints => 'id LONG', inferschema => true
         ) AS f
     """)
 

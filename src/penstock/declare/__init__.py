@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from penstock.declare.code.loader import load_pipeline
+    from penstock.declare.code.loader import check_syntax, load_pipeline
     from penstock.declare.code.user_errors import one_line
     from penstock.declare.registry import PipelineRegistry
     from penstock.declare.spellings import SPELLINGS
@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 _PLACES = {
     "SPELLINGS": "spellings",
     "PipelineRegistry": "registry",
+    "check_syntax": "code.loader",
     "failure_location": "user_frames",
     "load_pipeline": "code.loader",
     "one_line": "code.user_errors",
 }
 
-__all__ = ["SPELLINGS", "PipelineRegistry", "failure_location", "load_pipeline", "one_line"]
+__all__ = ["SPELLINGS", "PipelineRegistry", "check_syntax", "failure_location", "load_pipeline", "one_line"]
 
 
 def __getattr__(name: str) -> Any:

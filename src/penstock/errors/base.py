@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from penstock.errors.catalogue import Retry, condition, fill
+from penstock.errors.text import clean, plural
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -170,12 +171,13 @@ class InternalError(PenstockError):
 
 
 class SeveralErrors(PenstockError):
-    """Errors that are reported together: the whole has their count, and each of `errors` its place and its fix."""
+    """Errors that are reported together: the message has the first ones, each of `errors` its place and its fix."""
 
     errors: tuple[PenstockError, ...]
 
     def redact(self, redacted: Callable[[str], str]) -> None:
-        """Applies `redacted` to each of the errors."""
+        """Applies `redacted` to the message and to each of the errors."""
+        super().redact(redacted)
         for error in self.errors:
             error.redact(redacted)
 
@@ -189,7 +191,8 @@ class PipelineInvalid(SeveralErrors, DefinitionError):
     def __init__(self, errors: Sequence[PenstockError], downstream: Sequence[str] = ()) -> None:
         self.errors = tuple(errors)
         self.downstream = tuple(downstream)
-        super().__init__("PIPELINE_INVALID", count=len(self.errors), downstream=len(self.downstream))
+        count, after = len(self.errors), len(self.downstream)
+        super().__init__("PIPELINE_INVALID", count=count, errors=_listed(self.errors), downstream=after)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PipelineInvalid, (self.errors, self.downstream)
@@ -200,10 +203,23 @@ class UpdateRefused(SeveralErrors, StateError):
 
     def __init__(self, errors: Sequence[PenstockError]) -> None:
         self.errors = tuple(errors)
-        super().__init__("UPDATE_REFUSED", count=len(self.errors))
+        super().__init__("UPDATE_REFUSED", count=len(self.errors), errors=_listed(self.errors))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return UpdateRefused, (self.errors,)
+
+
+_LISTED, _LONGEST = 3, 300
+
+
+def _listed(errors: Sequence[PenstockError]) -> str:
+    """Returns the first errors as one line, for logs and alerts; who reads them has no terminal with all of them."""
+    lines = []
+    for error in errors[:_LISTED]:
+        place = "" if error.location is None else f" ({error.location})"
+        lines.append(clean(f"[{error.condition}] {error.message}", limit=_LONGEST).rstrip(".") + place)
+    more = len(errors) - _LISTED
+    return "; ".join([*lines, f"and {plural(more, 'other')}"] if more > 0 else lines)
 
 
 _NO_DESCRIPTOR = {errno.EMFILE, errno.ENFILE}

@@ -24,7 +24,7 @@ from penstock.runtime.flows.schedule import FlowRunner, run_flows
 from penstock.runtime.flows.services import FlowServices
 from penstock.runtime.maintenance.continuous_maintenance import looking_after_tables
 from penstock.runtime.maintenance.tables import Maintenance
-from penstock.runtime.project.workspace import Progress, Workspace, say_nothing
+from penstock.runtime.project.workspace import Progress, Workspace, check_files, say_nothing
 from penstock.runtime.reporting.cluster_watch import watching_cluster
 from penstock.runtime.reporting.event_hooks import EventHooks
 from penstock.runtime.reporting.event_table import event_table
@@ -112,6 +112,8 @@ def run_update(
         reporter = Reporter(log, config.name, config.redact)
         try:
             reporter.update(UpdateState.WAITING_FOR_RESOURCES)
+            if spark is None:
+                check_files(config)
             workspace = Workspace.open(config, say, spark=spark, outside=outside)
             cluster = Cluster.of(workspace.spark, driver_log())
             with watching_cluster(cluster, reporter, timeout=config.cluster_timeout, abandon=abandon) as watch:

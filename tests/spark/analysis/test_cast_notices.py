@@ -89,3 +89,26 @@ def test_casts_of_a_table_without_ansi_mode_are_not_listed(project: PipelineProj
         """
     )
     assert _notices(project) == {}
+
+
+def test_casts_are_found_in_the_text_of_any_expression(project: PipelineProject) -> None:
+    (project.directory / "in").mkdir()
+    project.write(
+        """
+        @dlt.table
+        def told():
+            rows = spark.readStream.schema("s STRING, n INT").json("in")
+            return rows.selectExpr(
+                "CASE WHEN s = 'x\\ny\\ncast(' THEN CAST(s AS DATE) END AS after_line_breaks",
+                "concat(" + "s, " * 40 + "CAST(CAST(s AS INT) AS STRING)) AS of_many",
+                "transform(array(s), each -> CAST(each AS BYTE)) AS in_a_function",
+                "CAST(n AS BIGINT) IN (1, 2) AS wider", "n AS `cast(n as`", "CAST('1' AS INT) AS constant",
+            )
+        """
+    )
+    ((_, casts),) = _notices(project).values()
+    assert [cast.partition(" (line")[0] for cast in casts] == [
+        "CAST(s AS DATE)",
+        "CAST(s AS INT)",
+        "CAST(each AS BYTE)",
+    ]

@@ -108,4 +108,13 @@ def test_an_entry_that_matches_nothing(project: Project, libraries: str, pattern
         load_project(folder).source_files()
     assert raised.value.condition == "CONFIG_NO_SOURCE_FILES"
     assert raised.value.location == SourceLocation("orders/penstock.yml", line)
-    assert raised.value.facts == {"pattern": pattern, "directory": str(folder.resolve())}
+    assert raised.value.facts == {"pattern": pattern, "directory": str(folder.resolve()), "elsewhere": ""}
+
+
+def test_files_in_a_folder_that_is_not_named(project: Project) -> None:
+    folder = project("name: o\n")
+    _files(folder, "src/bronze/orders.py", "queries/gold.sql", ".hidden/x.py", "data/a.csv")
+    with pytest.raises(ConfigError) as raised:
+        load_project(folder).source_files()
+    hint = "'libraries: [{glob: {include: queries/**}}, {glob: {include: src/**}}]'."
+    assert raised.value.fix.endswith(f"in the pipeline file. For those below: {hint}")

@@ -82,6 +82,29 @@ def test_globals_of_a_file(load: Load) -> None:
     assert shown == [1]
 
 
+MAIN = """
+def declare(name):
+    @dlt.table(name=name)
+    def query():
+        return spark.range(3)
+
+if __name__ == "__main__":
+    declare("{name}")
+"""
+
+
+def test_the_main_block_of_files_that_databricks_runs_under_that_name(load: Load) -> None:
+    files = {
+        "file.py": "import dlt\nimport helper\n",
+        "notebook.py": "# Databricks notebook source\nimport dlt\n",
+        "spark.py": "from pyspark import pipelines as dlt\n",
+        "helper.py": "import dlt\n",
+    }
+    texts = {name: start + MAIN.format(name=name.removesuffix(".py")) for name, start in files.items()}
+    registry = load(**texts, libraries=["file.py", "notebook.py", "spark.py"])
+    assert [str(each.identifier) for each in registry.graph().tables] == ["default.file", "default.notebook"]
+
+
 def test_configuration_without_a_session(load: Load) -> None:
     registry = load(
         """

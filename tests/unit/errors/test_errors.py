@@ -113,10 +113,24 @@ def test_pickling_several_errors() -> None:
     assert isinstance(again, PipelineInvalid)
     assert [error.condition for error in again.errors] == ["CONFIG_UNKNOWN_KEY", "INVALID_DATASET_NAME"]
     assert again.downstream == ("shop.b",)
-    assert again.facts == {"count": "2", "downstream": "1"}
+    assert again.facts == PipelineInvalid([UNKNOWN_KEY, BAD_NAME], ["shop.b"]).facts
+    assert (again.facts["count"], again.facts["downstream"]) == ("2", "1")
     refused = pickle.loads(pickle.dumps(UpdateRefused([UNKNOWN_KEY, BAD_NAME])))
     assert [error.condition for error in refused.errors] == ["CONFIG_UNKNOWN_KEY", "INVALID_DATASET_NAME"]
     assert (refused.exit_code, again.exit_code) == (3, 2)
+
+
+def test_the_message_of_several_errors_has_the_first_ones() -> None:
+    secret = ConfigError("CONFIG_UNKNOWN_KEY", key="s3cret", suggestion="")
+    whole = PipelineInvalid([BAD_NAME, secret, UNKNOWN_KEY, BAD_NAME])
+    whole.redact(lambda text: text.replace("s3cret", "…"))
+    first, second, third, rest = whole.message.removeprefix("The pipeline is invalid: ").split("; ")
+    assert first.startswith("[INVALID_DATASET_NAME] ")
+    assert first.endswith(" (a.py:7)")
+    assert "'…'" in second
+    assert third.startswith("[CONFIG_UNKNOWN_KEY]")
+    assert rest == "and 1 other."
+    assert "s3cret" not in f"{whole}{whole.errors[1]}"
 
 
 def test_json() -> None:

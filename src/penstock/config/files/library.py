@@ -102,9 +102,22 @@ def _source_files(paths: Iterable[Path], library: Library, directory: Path) -> l
     sources = [Path(os.path.normpath(path)) for path in paths if path.suffix in _SOURCES]
     if not sources:
         raise ConfigError(
-            "CONFIG_NO_SOURCE_FILES", location=library.location, pattern=library.pattern, directory=directory
+            "CONFIG_NO_SOURCE_FILES",
+            location=library.location,
+            pattern=library.pattern,
+            directory=directory,
+            elsewhere=_elsewhere(directory),
         )
     return sources
+
+
+def _elsewhere(directory: Path) -> str:
+    """Returns what names the files that lie in folders, not far below; empty when there are none."""
+    near = [path for path in directory.glob("*/*") if not path.relative_to(directory).parts[0].startswith(".")]
+    near += [path for folder in near if folder.is_dir() for path in folder.glob("*")]
+    found = sorted({path.relative_to(directory).parts[0] for path in near if path.suffix in _SOURCES})
+    globs = ", ".join(f"{{glob: {{include: {name}/**}}}}" for name in found)
+    return f" For those below: 'libraries: [{globs}]'." if found else ""
 
 
 def _is_test(path: Path) -> bool:

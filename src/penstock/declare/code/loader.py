@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ from penstock.config import SecretReference, find_in_folder
 from penstock.declare.code.dbutils import Dbutils
 from penstock.declare.code.given_names import GraphOnlySession, MappedOpen, given_names, ignore_display
 from penstock.declare.code.notebook import NotebookRunner, run_targets
+from penstock.declare.code.notebook.files import is_notebook, read_source_text
 from penstock.declare.code.pipeline_code import PipelineCode
 from penstock.declare.code.user_errors import Translate, one_line, user_error
 from penstock.declare.registry import PipelineRegistry, registration_context
 from penstock.declare.user_frames import shown_path
-from penstock.errors import ConfigError, DefinitionError, SourceLocation
+from penstock.errors import ConfigError, DefinitionError, PipelineInvalid, SourceLocation
 
 
 def load_pipeline(
@@ -92,6 +94,25 @@ def load_pipeline(
         registration_context.reset(token)
     registry.finish()
     return registry
+
+
+def check_syntax(files: Sequence[Path], *, root: Path) -> None:
+    """Compiles the Python files, notebooks not, and runs none: takes milliseconds, for who would wait for Spark first.
+
+    Raises:
+        PipelineInvalid: SYNTAX_ERROR_IN_PIPELINE_FILE, PIPELINE_FILE_UNREADABLE, of each file in which one is.
+    """
+    root, errors = Path(os.path.abspath(root)), []
+    for file in (_below(root, each) for each in files if each.suffix == ".py"):
+        try:
+            text = read_source_text(file, root)
+            if not is_notebook(file, text):
+                with warnings.catch_warnings(action="ignore"):  # they are for the load
+                    compile(text, str(file), "exec", dont_inherit=True)
+        except (DefinitionError, SyntaxError, ValueError) as failure:
+            errors.append(user_error(failure, file, root))
+    if errors:
+        raise PipelineInvalid(errors)
 
 
 def _run(code: PipelineCode, file: Path, registry: PipelineRegistry, translate: Translate | None) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 
 from penstock.declare.code.notebook import NotebookRunner
+from penstock.declare.code.notebook.files import read_source_text, runs_main_block
 from penstock.declare.code.pickling import PipelineModule, pickle_by_value
 
 # A user's `delta.py` or `queue.py` must not replace what Spark and the standard library import themselves.
@@ -71,7 +72,7 @@ class UserModules:
             return known
         module = PipelineModule(self._unique_name(file))
         sys.modules[module.__name__] = module
-        self.execute(module, str(file))
+        self.execute(module, str(file), is_imported=False)
         return module
 
     def known(self, path: str) -> ModuleType | None:
@@ -83,7 +84,7 @@ class UserModules:
             raise entry.failure.with_traceback(entry.traceback)
         return entry.module
 
-    def execute(self, module: ModuleType, path: str) -> None:
+    def execute(self, module: ModuleType, path: str, *, is_imported: bool = True) -> None:
         """Runs the file at `path` as `module`, compiled from its source: no stale bytecode, none left behind."""
         real = os.path.realpath(path)
         entry = self._entries[real] = _Entry(module)
@@ -91,11 +92,16 @@ class UserModules:
         if real in self._library:
             module.__dict__.update(self._given)
         pickle_by_value(module)
+        name = module.__name__
         try:
+            if not is_imported and runs_main_block(Path(path), read_source_text(Path(path), self._root)):
+                module.__name__ = "__main__"
             self._notebooks.run(Path(path), module.__dict__)
         except BaseException as failure:
             entry.failure, entry.traceback = failure, failure.__traceback__
             raise
+        finally:
+            module.__name__ = name
 
     def owns(self, module: ModuleType) -> bool:
         """Whether a module, or a namespace package, comes from the pipeline's folders."""

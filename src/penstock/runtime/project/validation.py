@@ -15,7 +15,7 @@ from penstock.graph.resolved import ResolvedGraph
 from penstock.plan.selection import RefreshSelection
 from penstock.plan.stages import UpdatePlan
 from penstock.runtime.project.watched_workspace import watched_workspace
-from penstock.runtime.project.workspace import Progress, say_nothing
+from penstock.runtime.project.workspace import Progress, check_files, say_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ def validate(
     """
     say = progress or say_nothing
     try:
+        if spark is None:
+            check_files(config)
         with watched_workspace(config, say, spark=spark) as workspace:
             graph = workspace.resolve(say, persist=False)
     except PipelineInvalid as invalid:
@@ -73,6 +75,8 @@ def plan_update(
         PenstockError: whatever would keep the update from running.
     """
     say = progress or say_nothing
+    if spark is None:
+        check_files(config)
     with watched_workspace(config, say, spark=spark) as workspace:
         graph = workspace.resolve(say, persist=False)
         return PlannedUpdate(workspace.plan(graph, selection), graph)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from penstock.analysis import Resolver, pipeline_trigger, with_view_quarantines
 from penstock.analysis.fallible_casts import one_a_file
 from penstock.config import PipelineConfig
-from penstock.declare import load_pipeline
+from penstock.declare import check_syntax, load_pipeline
 from penstock.declare.registry import PipelineRegistry
 from penstock.errors import DefinitionError, PenstockError, PipelineInvalid
 from penstock.graph.batch import as_batch
@@ -82,6 +82,16 @@ def load_files(
         secrets=config.secrets,
         stand_ins=config.stand_ins,
     )
+
+
+def check_files(config: PipelineConfig) -> None:
+    """Refuses a pipeline whose files are missing or are no Python: for who would wait for Spark first.
+
+    Raises:
+        ConfigError: there are no files.
+        PipelineInvalid: SYNTAX_ERROR_IN_PIPELINE_FILE, PIPELINE_FILE_UNREADABLE.
+    """
+    check_syntax(config.source_files(), root=config.directory)
 
 
 @dataclass(frozen=True, slots=True)

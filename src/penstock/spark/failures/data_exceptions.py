@@ -40,6 +40,13 @@ _CALL_SITE = re.compile(r"(?P<file>.+):(?P<line>\d+)")
 _OURS = str(Path(__file__).parents[2])
 _SETTING = """spark_conf: {spark.sql.ansi.enabled: "false"}"""
 
+_BETWEEN = "\x1f"
+_CAST = re.compile(r"(?<!\w)cast\(")
+_CUT_OFF = " more fields"
+"""In the text of what has many arguments."""
+_NODE = re.compile(r"[ :]*[:+]- (.*)")
+"""A line of a tree, but for the first one; those without come from a literal."""
+
 _TEXT = ("string", "varchar", "char")
 _NEVER_PARSED = (*_TEXT, "binary", "variant", "array", "map", "struct")
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
@@ -120,29 +127,32 @@ class FallibleCast:
 
 def fallible_casts(frame: DataFrame) -> Iterator[FallibleCast]:
     """Yields the casts of text to other types, and those of numbers and times to narrower numbers, of the ANSI kind."""
-    java = _jvm.jvm(frame.sparkSession).org.apache.spark.sql.catalyst
-    pattern = java.trees.TreePattern.CAST()
+    up_cast = _jvm.jvm(frame.sparkSession).org.apache.spark.sql.catalyst.expressions.Cast.canUpCast
+    for node in _jvm.nodes(_jvm.analyzed_plan(frame)):
+        for cast in _casts(node.expressions()):
+            given, target = cast.child().dataType(), cast.dataType()
+            if not _can_fail(str(given.simpleString()), str(target.simpleString())) or up_cast(given, target):
+                continue
+            if str(cast.evalMode()) == "ANSI" and not cast.foldable():
+                context = cast.origin().context()
+                place = None if context is None else context_place([context])
+                sql = place is not None and place.function == "cast" and place.location is None
+                yield FallibleCast(place.code if sql and place is not None else str(cast.sql()), place)
 
-    def casts(node: Any) -> Iterator[Any]:
-        if not node.containsPattern(pattern):
-            return
-        if node.getClass().getSimpleName() == "Cast":
-            yield node
-        parts = node.expressions() if _jvm.is_logical_plan(node) else None
-        for part in (*(_jvm.scala_seq(parts) if parts else ()), *_jvm.scala_seq(node.children())):
-            yield from casts(part)
 
-    for cast in casts(_jvm.analyzed_plan(frame)):
-        if str(cast.evalMode()) != "ANSI" or cast.foldable():
+def _casts(expressions: Any) -> Iterator[Any]:
+    """Yields the casts in a `Seq` of expressions, found in their text: each look at a node is a round trip."""
+    for position, text in enumerate(str(expressions.mkString(_BETWEEN)).split(_BETWEEN)):
+        if _CAST.search(text) is None and _CUT_OFF not in text:
             continue
-        given, target = cast.child().dataType(), cast.dataType()
-        if _can_fail(str(given.simpleString()), str(target.simpleString())) and not (
-            java.expressions.Cast.canUpCast(given, target)
-        ):
-            context = cast.origin().context()
-            place = None if context is None else context_place([context])
-            sql = place is not None and place.function == "cast" and place.location is None
-            yield FallibleCast(place.code if sql and place is not None else str(cast.sql()), place)
+        expression = expressions.apply(position)
+        root, *below = str(expression.treeString()).split("\n")
+        lines = [root, *(found[1] for line in below if (found := _NODE.match(line)))]
+        for number, line in enumerate(lines):
+            if line.startswith("cast(") and not line.endswith(" as string)"):
+                node = expression.apply(number)
+                if node is not None and str(node.nodeName()) == "Cast":  # what has one on its left begins so, too
+                    yield node
 
 
 def _can_fail(given: str, target: str) -> bool:

@@ -140,6 +140,8 @@ def _analysis_error(error: BaseException, known: tuple[str, ...], dataset: str |
                 name, _TABLE_FUNCTIONS, also=f"Those beyond Spark's are {', '.join(_TABLE_FUNCTIONS)}."
             )
             return DefinitionError("UNRESOLVABLE_TABLE_VALUED_FUNCTION", name=name, suggestion=suggestion)
+        if condition == "SQL_CONF_NOT_FOUND":
+            return DefinitionError("SQL_CONF_NOT_FOUND", key=str(parameters.get("sqlConf", "")).strip('"'))
         if condition == "PATH_NOT_FOUND":
             return DefinitionError("PATH_NOT_FOUND", path=str(parameters.get("path", "")).removeprefix("file:"))
         return DefinitionError("QUERY_ANALYSIS_FAILED", detail=reason_of(error))

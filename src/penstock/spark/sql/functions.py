@@ -37,6 +37,9 @@ _OF_ANY_FORMAT: Final = (
     "recursiveFileLookup",
 )
 
+# As in Spark's readers, an option of another one of them changes nothing: `inferSchema` of JSON is common.
+_TEXT_FORMATS: Final = ("csv", "json", "text", "xml")
+
 _SERVERS: Final = "kafka.bootstrap.servers"
 # Databricks' name for the servers, and the options that only a batch has.
 _BESIDE_KAFKAS: Final = ("bootstrapServers", "endingOffsets", "endingOffsetsByTimestamp", "endingTimestamp")
@@ -169,7 +172,9 @@ def _read_files(call: TableFunctionCall) -> DataFrame:
         if name.startswith(option_names.PREFIX)
     }
     known = {*auto_loader, *auto_loader.values(), *option_names.REFUSED, *_OF_ANY_FORMAT}
-    given = arguments.options(known | _jvm.reader_options(call.spark, source_format))
+    for each in {source_format, *_TEXT_FORMATS}:
+        known |= _jvm.reader_options(call.spark, each)
+    given = arguments.options(known)
     options = {"cloudFiles.format": source_format, "cloudFiles.inferColumnTypes": "true"}
     options |= {auto_loader.get(name, name): value for name, value in given.items()}
     if call.streaming:

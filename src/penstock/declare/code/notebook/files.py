@@ -92,6 +92,18 @@ def is_notebook(path: Path, text: str) -> bool:
     return path.suffix == ".ipynb" or _HEADER.match(text) is not None
 
 
+_MAIN_BLOCK = re.compile(r"""^\s*"?if\s+__name__\s*==\s*[\\"']+__main__""", re.MULTILINE)
+_IMPORTS_DLT = re.compile(r"^\s*(?:import|from)\s+dlt\b", re.MULTILINE)
+
+
+def runs_main_block(path: Path, text: str) -> bool:
+    """Whether a file has a block for the name `__main__`, and Databricks gives it this name: notebooks, and with `dlt`.
+
+    Files for `pyspark.pipelines` are modules: Spark imports them.
+    """
+    return _MAIN_BLOCK.search(text) is not None and (is_notebook(path, text) or _IMPORTS_DLT.search(text) is not None)
+
+
 def read_cells(path: Path, text: str, root: Path) -> tuple[Cell, ...]:
     """Returns the code cells of a notebook in their order.
 
