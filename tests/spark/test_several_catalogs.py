@@ -193,7 +193,7 @@ def _dropped(project: PipelineProject) -> None:
 
 def _changed_catalog(project: PipelineProject) -> None:
     """Another own catalog would give each table the other one's folder."""
-    graph = Workspace.open(project.config, say_nothing, spark=project.spark).resolve(say_nothing, persist=False)
+    graph = Workspace.open(project.config, say_nothing, spark=project.spark).resolve(say_nothing)
     assert {str(each) for each in graph.targets} == NAMES
     project.settings["catalog"] = "silver"
     with pytest.raises(StateError) as raised:

@@ -150,6 +150,7 @@ class QueryAnalyser:
             keys=keys,
             endless=endless_state(retention, calls),
             widens=any(source.options.widens_types for source in evaluation.auto_loader_sources),
+            schema_locations=tuple(source.schema_location for source in evaluation.auto_loader_sources),
             lineage=column_lineage(lambda: read.followed(frame), schema.names, evaluation),
             one_sided_joins=one_sided_joins(frame) if STREAM_JOIN in (state.name for state in retention) else (),
         )

@@ -137,7 +137,8 @@ class ResolvedFlow:
     not those of `schema`: of such a flow they are the columns of its events.
     `stream` is what the checkpoint of a streaming flow depends on. `keys` are of a flow that updates a table.
     `endless` are those of its stateful operators whose state only grows. `widens` says that a source of the flow gives
-    columns wider types when files have them. `lineage` is that of the columns of `schema`.
+    columns wider types when files have them, `schema_locations` where the schemas of such sources are kept. `lineage`
+    is that of the columns of `schema`.
     """
 
     declaration: UnresolvedFlow
@@ -154,6 +155,7 @@ class ResolvedFlow:
     keys: UpdateKeys | None = None
     endless: tuple[EndlessState, ...] = ()
     widens: bool = False
+    schema_locations: tuple[str, ...] = ()
     lineage: ColumnLineage | None = None
     one_sided_joins: tuple[OneSidedJoin, ...] = ()
 

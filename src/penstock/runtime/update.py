@@ -36,6 +36,7 @@ from penstock.runtime.storage_state.own_catalog import note_own_catalog, noted_c
 from penstock.spark.reading.outside import Outside
 from penstock.spark.session.cluster.executors import Cluster
 from penstock.spark.session.session import driver_log
+from penstock.spark.sources.auto_loader import store_inferred
 from penstock.spark.streams.listener import ProgressListener
 from penstock.storage import LockOwner, StorageLayout, StorageLock
 
@@ -162,7 +163,7 @@ def _run(
 ) -> tuple[UpdateState, tuple[PenstockError, ...]]:
     config = workspace.config
     reporter.update(UpdateState.INITIALIZING)
-    graph = workspace.resolve(say, persist=True)
+    graph = workspace.resolve(say, reports_casts=False)
     hooks.start(graph.event_hooks)
     plan = workspace.plan(graph, selection)
     paths = workspace.paths(graph)
@@ -177,6 +178,7 @@ def _run(
     )
     for flow, loss in accepted.items():
         reporter.accepted_loss(flow, loss.condition, loss.facts)
+    store_inferred({location for flow in graph.flows for location in flow.schema_locations})
     reporter.update(UpdateState.SETTING_UP_TABLES)
     set_up_tables(
         plan,

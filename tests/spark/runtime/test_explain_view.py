@@ -70,7 +70,7 @@ def test_the_answers_are_those_of_a_plan(shop: PipelineProject, spark: SparkSess
 
     statements = [f"CREATE OR REFRESH MATERIALIZED VIEW {name} {definition};" for name, definition in VIEWS.items()]
     (shop.directory / "views.sql").write_text("\n".join(statements))
-    graph = Workspace.open(shop.config, say_nothing, spark=spark).resolve(say_nothing, persist=False)
+    graph = Workspace.open(shop.config, say_nothing, spark=spark).resolve(say_nothing)
     for name, answer in answers.items():
         view = graph.tables[Identifier("shop", name)]
         [flow] = graph.flows_to(view.identifier)

@@ -79,7 +79,7 @@ def _note_that_it_took(project: PipelineProject, spark: SparkSession, **seconds:
 
 def _explanation(project: PipelineProject, spark: SparkSession) -> str:
     workspace = Workspace.open(project.config, say_nothing, spark=spark)
-    plan = workspace.plan(workspace.resolve(say_nothing, persist=False), RefreshSelection())
+    plan = workspace.plan(workspace.resolve(say_nothing), RefreshSelection())
     [stage] = [each for each in plan.stages if isinstance(each, RefreshMaterializedView)]
     return stage.explanation
 

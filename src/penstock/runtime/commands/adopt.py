@@ -47,7 +47,7 @@ class Adopter:
         """Raises what keeps the pipeline from being valid; starts Spark, unless the caller has a session."""
         self._config = config
         with watched_workspace(config, progress, spark=spark) as self._workspace:
-            self._graph = self._workspace.resolve(progress, persist=False)
+            self._graph = self._workspace.resolve(progress)
         self._paths = self._workspace.paths(self._graph)
         self._storage = Storage(config.storage)
 

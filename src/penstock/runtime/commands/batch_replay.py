@@ -88,7 +88,7 @@ def replay_batch(
         PenstockError: the batch fails; with the same code it might have then.
     """
     with watched_workspace(config, progress, spark=spark, data=data) as workspace:
-        graph = workspace.resolve(progress, persist=False)
+        graph = workspace.resolve(progress)
         return replay_in(workspace, graph, batch, progress=progress, limit=limit, keep=keep)
 
 

@@ -58,7 +58,7 @@ def _declared(config: PipelineConfig, progress: Callable[[str], None]) -> frozen
     if not registry.incomplete:
         return _names(graph.datasets, quarantining(graph)) | graph.refused
     with watched_workspace(config, progress) as workspace:
-        resolved = workspace.resolve(progress, persist=False)
+        resolved = workspace.resolve(progress)
     datasets = [*resolved.tables.values(), *(view.view for view in resolved.views.values())]
     return _names(resolved.order, [dataset for dataset in datasets if has_quarantine(dataset)])
 

@@ -75,7 +75,7 @@ def refresh_eligibility(
     created = replace(created, clauses={**created.clauses, "refresh_policy": lenient})
     SqlDeclarations(registry, workspace.spark, None, None, {}).table(created)
     try:
-        graph = workspace.analyse(registry, say_nothing, stored_table=stored_table, persist=False)
+        graph = workspace.analyse(registry, say_nothing, stored_table=stored_table)
     except PipelineInvalid as invalid:
         [first, *others] = invalid.errors
         raise invalid if others else first from None

@@ -69,7 +69,7 @@ def reprocess_late_rows(
         PenstockError: the pipeline does not load, or a write failed; to repeat it is safe.
     """
     with lock_for_command(config.storage), watched_workspace(config, progress, spark=spark) as workspace:
-        graph = workspace.resolve(progress, persist=False)
+        graph = workspace.resolve(progress)
         names = DefaultSchema(config.schema, graph.catalog)
         work = _Reprocessing.of(workspace, graph, Identifier.parse(name, default_schema=names))
         try:

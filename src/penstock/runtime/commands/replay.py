@@ -69,7 +69,7 @@ def replay_quarantine(
         PenstockError: the pipeline does not load, or a write failed; repeating the replay is safe.
     """
     with lock_for_command(config.storage), watched_workspace(config, progress, spark=spark) as workspace:
-        graph = workspace.resolve(progress, persist=False)
+        graph = workspace.resolve(progress)
         names = DefaultSchema(config.schema, graph.catalog)
         table = _replayable(graph, Identifier.parse(name, default_schema=names))
         path = workspace.paths(graph)[table.identifier]

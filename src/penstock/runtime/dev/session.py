@@ -104,7 +104,7 @@ class DevSession:
             if before is not None:
                 resolver.take_over(before.resolver, before.unchanged(keys, before.graph.upstream))
 
-        graph = self.workspace.resolve(progress, persist=False, prepare=prepare)
+        graph = self.workspace.resolve(progress, prepare=prepare)
         known = {} if before is None else before.results
         return PipelineState(taken[0], graph, keys, {each: known[each] for each in graph.order if each in known})
 

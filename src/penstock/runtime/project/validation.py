@@ -55,7 +55,7 @@ def validate(
         if spark is None:
             check_files(config)
         with watched_workspace(config, say, spark=spark) as workspace:
-            graph = workspace.resolve(say, persist=False)
+            graph = workspace.resolve(say)
     except PipelineInvalid as invalid:
         return ValidationReport(False, (), invalid.errors, (), downstream=invalid.downstream)
     datasets = tuple(_dataset(graph, identifier) for identifier in (*graph.order, *graph.sinks))
@@ -78,7 +78,7 @@ def plan_update(
     if spark is None:
         check_files(config)
     with watched_workspace(config, say, spark=spark) as workspace:
-        graph = workspace.resolve(say, persist=False)
+        graph = workspace.resolve(say)
         return PlannedUpdate(workspace.plan(graph, selection), graph)
 
 

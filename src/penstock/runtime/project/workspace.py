@@ -40,6 +40,7 @@ from penstock.spark.reading.read_handler import handling_reads
 from penstock.spark.session.launch import SessionConfig
 from penstock.spark.session.session import start_session
 from penstock.spark.session.snapshot_partitions import fit_snapshot_partitions
+from penstock.spark.sources.auto_loader import forget_inferred
 from penstock.spark.sql.membership import define_membership, mentions_membership
 from penstock.storage import StorageLayout
 from penstock.storage.maintenance_records import read_maintenance
@@ -131,12 +132,18 @@ class Workspace:
         install_read_hooks()
         return cls(config, spark, StorageLayout(config.storage), data or config.directory, outside)
 
-    def settings(self, *, persist: bool) -> EvaluationSettings:
+    def settings(self, *, persist: bool, reports_casts: bool = False) -> EvaluationSettings:
         """Returns what all evaluations share; without `persist` nothing is written."""
         batch = self.config.batch_of is not None
         config = self.config
         return EvaluationSettings(
-            self.data, config.paths, persist, batch, self.outside, config.secret, not persist and config.expects_null()
+            self.data,
+            config.paths,
+            persist,
+            batch,
+            self.outside,
+            config.secret,
+            reports_casts and config.expects_null(),
         )
 
     @property
@@ -145,11 +152,11 @@ class Workspace:
         return StorageLayout(self.config.shared_storage)
 
     def resolve(
-        self, progress: Progress, *, persist: bool, prepare: Callable[[Resolver], None] = lambda _: None
+        self, progress: Progress, *, reports_casts: bool = True, prepare: Callable[[Resolver], None] = lambda _: None
     ) -> ResolvedGraph:
-        """Loads the pipeline's files and analyses every query; runs nothing.
+        """Loads the pipeline's files and analyses every query; runs and writes nothing.
 
-        `prepare` is called with the resolver before it begins.
+        `reports_casts` allows notices of casts that can fail. `prepare` is called with the resolver before it begins.
 
         Raises:
             PipelineInvalid: everything that is wrong, together.
@@ -157,9 +164,12 @@ class Workspace:
         """
         try:
             published = partial(published_table, self.shared)
-            return self.analyse(self.load(progress), progress, stored_table=published, persist=persist, prepare=prepare)
+            return self.analyse(
+                self.load(progress), progress, stored_table=published, reports_casts=reports_casts, prepare=prepare
+            )
         except PipelineInvalid as invalid:
             invalid.redact(self.config.redact)
+            forget_inferred()
             raise
 
     def analyse(
@@ -168,10 +178,10 @@ class Workspace:
         progress: Progress,
         *,
         stored_table: Callable[[Identifier], str | None],
-        persist: bool,
+        reports_casts: bool = True,
         prepare: Callable[[Resolver], None] = lambda _: None,
     ) -> ResolvedGraph:
-        """Analyses every query of what was declared; runs nothing.
+        """Analyses every query of what was declared; runs and writes nothing.
 
         `prepare` is called with the resolver before it begins.
         `stored_table` returns the path of a table that is not declared, None for one that is not there.
@@ -189,7 +199,7 @@ class Workspace:
             spark=self.spark,
             graph=whole if config.batch_of is None else as_batch(whole),
             layout=self.layout,
-            settings=self.settings(persist=persist),
+            settings=self.settings(persist=False, reports_casts=reports_casts),
             default_schema=registry.default_schema,
             stored_table=stored_table,
             runs_complete=lambda flow: runs_complete(self.layout.checkpoints(flow.target, flow.name)),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -50,8 +50,25 @@ _EXISTING: Final = "_existing_files"
 # The options that say which files are read.
 _OF_FILES: Final = ("basePath", "ignoreCorruptFiles", "ignoreMissingFiles", "pathGlobFilter", "recursiveFileLookup")
 
+
+@dataclass(frozen=True, slots=True)
+class _Inferred:
+    """The first version of a schema, and the files that were listed for it: what came since is not known."""
+
+    options: AutoLoaderOptions
+    version: SchemaVersion
+    listing: Listing
+
+    def store(self, log: SchemaLog) -> None:
+        if self.version.others.files:
+            log.write_others(self.version.others)
+        log.write(self.version)
+        if self.options.looks_at_files:
+            note_looked_at(log, self.options, self.listing)
+
+
 # `validate` writes nothing, and a dataset function is called more than once; one inference a process is enough.
-_inferred: dict[tuple[object, ...], tuple[SchemaVersion, Listing]] = {}
+_inferred: dict[tuple[object, ...], _Inferred] = {}
 
 
 def load_auto_loader(
@@ -160,28 +177,41 @@ def _with_hinted_fields(version: SchemaVersion, hints: str | None) -> SchemaVers
     return version.followed_by(f"hints: {describe_growth(version.columns, columns)}", columns=columns)
 
 
+def forget_inferred() -> None:
+    """Has schemas inferred again: the files may be what makes a pipeline invalid, and are mended next."""
+    _inferred.clear()
+
+
+def store_inferred(locations: Collection[str]) -> None:
+    """Stores the schemas that this process has inferred last for `locations`, and has not stored.
+
+    Called once a whole pipeline is valid: what was inferred for another one would stay in force when it is mended.
+
+    Raises:
+        ConfigError, ExternalError: the storage cannot be written.
+    """
+    newest = {str(key[0]): key for key in _inferred if key[0] in locations}
+    for location, key in newest.items():
+        log = SchemaLog(location)
+        if log.latest() is None:
+            _inferred.pop(key).store(log)
+
+
 def _first_version(
     spark: SparkSession, options: AutoLoaderOptions, log: SchemaLog, *, persist: bool
 ) -> tuple[SchemaVersion, Listing]:
-    """Returns what was inferred, and the files that were listed for it: what came since is not known."""
     key = (log.location, options.path, options.format, options.infer_types, options.schema_hints,
            options.partition_columns, options.modified_after, options.modified_before, options.widens_types,
            tuple(sorted(options.reader.items())))  # fmt: skip
-    if key in _inferred:
-        version, listing = _inferred[key]
-    else:
+    found = _inferred.pop(key, None)
+    if found is None:
         listing = list_files(spark, options)
-        version = infer_first_version(spark, options, listing)
+        found = _Inferred(options, infer_first_version(spark, options, listing), listing)
     if persist:
-        if version.others.files:
-            log.write_others(version.others)
-        log.write(version)
-        if options.looks_at_files:
-            note_looked_at(log, options, listing)
-        _inferred.pop(key, None)
+        found.store(log)
     else:
-        _inferred[key] = (version, listing)
-    return version, listing
+        _inferred[key] = found
+    return found.version, found.listing
 
 
 def _without_existing(
