@@ -177,9 +177,10 @@ class SeveralErrors(PenstockError):
 
     def redact(self, redacted: Callable[[str], str]) -> None:
         """Applies `redacted` to the message and to each of the errors."""
-        super().redact(redacted)
         for error in self.errors:
             error.redact(redacted)
+        self.facts["errors"] = _listed(self.errors)  # anew: a line that was cut could end within a secret
+        super().redact(redacted)
 
 
 class PipelineInvalid(SeveralErrors, DefinitionError):
