@@ -52,7 +52,10 @@ class MeasuredView:
         self._last = None if refresh.versions is None else dict(refresh.versions)
         cost = refresh.cost
         if self._learns and cost is not None and cost.work is not None:
-            self._history = cost.history.with_measure(refresh.choice.method, seconds, cost.work, cost.changed)
+            before = 0.0 if cost.attempt is None else cost.attempt.seconds
+            self._history = cost.history.with_measure(refresh.choice.method, seconds - before, cost.work, cost.changed)
+            if cost.attempt is not None:
+                self._history = self._history.with_attempt(cost.attempt)
         return refresh.choice, seconds
 
     def recompute(self) -> float:

@@ -13,6 +13,7 @@ from penstock.events.flows.refresh_costs import (
     EXPLORED,
     KEPT,
     NOTHING_MEASURED,
+    Attempt,
     Candidate,
     RefreshHistory,
     decide,
@@ -71,7 +72,13 @@ def test_old_measures_do_not_count_beside_a_new_one() -> None:
         ([], _candidate(1), False, ""),
         ([], _candidate(1, share=0.51), True, "51% of what it reads has changed"),
         ([(FULL, 2, 100)], _candidate(1), False, "merge groups was measured 0 of 3 times"),
-        ([(FULL, 2, 100), *[(MERGED, 9, 1)] * 2], _candidate(1), False, "merge groups was measured 2 of 3 times"),
+        ([(FULL, 2, 100), *[(MERGED, 2.9, 1)] * 2], _candidate(1), False, "merge groups was measured 2 of 3 times"),
+        (
+            [(FULL, 2, 100), (MERGED, 3.1, 1)],
+            _candidate(1),
+            True,
+            "full is estimated to take 2.0 s, merge groups 3.1 s",
+        ),
         ([(FULL, 2, 100), (MERGED, 9, 1)], _candidate(1, share=0.9), True, "full is estimated to take 2.0 s"),
         ([(FULL, 2, 100)], _candidate(60, share=0.51), True, "51% of what it reads has changed"),
         ([(FULL, 2, 100)] * 21, _candidate(60, share=0.51), False, "merge groups is measured, though 51%"),
@@ -88,6 +95,17 @@ def test_decisions(measures: list[Measured], candidate: Candidate, full: bool, w
     assert decision.full is full
     assert decision.why.startswith(why)
     assert bool(decision.why) is bool(why)
+
+
+def test_what_came_before_a_full_refresh_counts_against_the_method_that_led_to_it() -> None:
+    history = _history((FULL, 2, 100), (FULL, 2, 100)).with_attempt(Attempt(MERGED, 1.5, 10 * MB))
+    assert [(each.method, each.seconds, each.total) for each in history.measures[-2:]] == [
+        (FULL, 2, 4),
+        (MERGED, 3.5, 5.5),
+    ]
+    assert history.seconds_since(FULL) == pytest.approx(1.5)
+    decision = decide(history, _candidate(10))
+    assert (decision.full, decision.estimated) == (True, {FULL: 2.0, MERGED: 3.5})
 
 
 @given(

@@ -12,7 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from penstock.events import RefreshMethod
-from penstock.events.flows.refresh_costs import NOTHING_MEASURED, RefreshCost
+from penstock.events.flows.refresh_costs import NOTHING_MEASURED, Attempt, RefreshCost
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
 from penstock.runtime.storage_state.refresh_notes import last_refresh, refresh_note, versions_of
@@ -62,6 +62,18 @@ def test_what_cannot_be_measured_keeps_the_history(tmp_path: Path, began_ago: fl
     noted = last_refresh(_write(tmp_path / "t", refresh_note(RECORD, cost)))
     assert noted is not None
     assert noted.history == before
+
+
+def test_an_attempt_before_a_full_refresh_is_noted(tmp_path: Path) -> None:
+    record = RefreshRecord("d", {"orders": "1"})
+    began = time.time()
+    cost = RefreshCost(NOTHING_MEASURED, began, 1000, 10, attempt=Attempt(RefreshMethod.MERGE_GROUPS, 20.0, 50))
+    noted = last_refresh(_write(tmp_path / "view", refresh_note(record, cost)))
+    assert noted is not None
+    full, tried = noted.history.measures
+    assert (full.method, tried.method) == (RefreshMethod.FULL, RefreshMethod.MERGE_GROUPS)
+    assert (full.seconds < 20, tried.work, tried.changed) == (True, 50, 10)
+    assert tried.seconds == pytest.approx(full.seconds + 20)
 
 
 def test_rows_that_something_else_wrote_are_of_unknown_origin(tmp_path: Path) -> None:

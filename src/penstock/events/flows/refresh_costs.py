@@ -27,6 +27,7 @@ _FIXED: Final = 0.5  # seconds of one measured full refresh that do not grow wit
 _UNMEASURED: Final = 2.0  # what a method that is over its threshold is assumed to take, in full refreshes
 _DEAREST: Final = 4.0  # what a byte can cost an incremental refresh at most, in bytes of a full one
 _JUDGED: Final = 3  # measures before a method is left for a quicker one: the first ones are of a process that warms up
+_SLOW: Final = 1.5  # a method that took so many full refreshes is left at once: those were of a cold process, too
 _FITTED: Final = 4  # measures from which on a line is fitted, when their work differs twofold
 
 
@@ -69,8 +70,16 @@ class RefreshHistory:
         """Returns the history with one more refresh."""
         last = self.measures[-1] if self.measures else None
         number, total = (last.number + 1, last.total) if last is not None else (0, 0.0)
-        new = RefreshMeasure(number, method, round(seconds, 3), work, changed, round(total + seconds, 3))
-        same = self.of(method)
+        return self._with(RefreshMeasure(number, method, round(seconds, 3), work, changed, round(total + seconds, 3)))
+
+    def with_attempt(self, attempt: Attempt) -> RefreshHistory:
+        """Returns the history with what came before its newest refresh, a full one: the method took both."""
+        last = self.measures[-1]
+        seconds, total = (round(attempt.seconds + each, 3) for each in (last.seconds, last.total))
+        return self._with(replace(last, method=attempt.method, seconds=seconds, work=attempt.work, total=total))
+
+    def _with(self, new: RefreshMeasure) -> RefreshHistory:
+        same = self.of(new.method)
         dropped = same[: max(len(same) + 1 - KEPT, 0)]
         return RefreshHistory((*(each for each in self.measures if each not in dropped), new))
 
@@ -157,11 +166,20 @@ def _slope_of_full(measures: Sequence[RefreshMeasure]) -> float:
 
 
 @dataclass(frozen=True, slots=True)
+class Attempt:
+    """An incremental refresh with `work` that found after `seconds` that all must be computed."""
+
+    method: RefreshMethod
+    seconds: float
+    work: int
+
+
+@dataclass(frozen=True, slots=True)
 class RefreshCost:
     """What is noted of a refresh to measure it by: the `history` before it, when it `began` in seconds since 1970.
 
     `work` and `changed` are those of `RefreshMeasure`; without `work` it is not measured, because nothing was read.
-    `chosen` says that it is a full one because that was estimated to be quicker.
+    `chosen` says that it is a full one because that was estimated to be quicker, `attempt` what came before it.
     """
 
     history: RefreshHistory
@@ -169,6 +187,7 @@ class RefreshCost:
     work: int | None
     changed: int
     chosen: bool = False
+    attempt: Attempt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +233,8 @@ def decide(history: RefreshHistory, candidate: Candidate) -> CostDecision:
 def _decided(history: RefreshHistory, candidate: Candidate, whole: float | None, mine: float | None) -> CostDecision:
     method = candidate.method
     measures = len(history.of(method))
-    if candidate.share <= candidate.most and measures < _JUDGED:
+    is_slow = mine is not None and whole is not None and mine > _SLOW * whole
+    if candidate.share <= candidate.most and measures < _JUDGED and not is_slow:
         return CostDecision(
             False, "" if whole is None else f"{method.value} was measured {measures} of {_JUDGED} times"
         )

@@ -12,7 +12,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from penstock.events import RefreshMethod
-from penstock.events.flows.refresh_costs import RefreshCost, RefreshHistory
+from penstock.events.flows.refresh_costs import Attempt, RefreshCost, RefreshHistory
 from penstock.plan.refresh import ABSENT
 from penstock.plan.state import RefreshRecord
 from penstock.storage.delta.table import is_delta_table, open_delta_table
@@ -48,7 +48,9 @@ def refresh_note(record: RefreshRecord, cost: RefreshCost | None = None) -> str:
     if cost is None:
         return json.dumps({_KEY: noted | exact}, sort_keys=True)
     history = {"history": cost.history.to_json()} if cost.history.measures else {}
-    measured = {"began": round(cost.began, 3), "work": cost.work, "changed": cost.changed}
+    measured: dict[str, Any] = {"began": round(cost.began, 3), "work": cost.work, "changed": cost.changed}
+    if cost.attempt is not None:
+        measured["attempt"] = [cost.attempt.method.value, round(cost.attempt.seconds, 3), cost.attempt.work]
     return json.dumps({_KEY: noted | exact | history | measured}, sort_keys=True)
 
 
@@ -105,5 +107,7 @@ def _measured(note: dict[str, Any], committed_ms: Any) -> RefreshHistory:
         seconds = float(committed_ms) / 1000 - float(note["began"])
         if seconds >= 0:  # else a clock was set back
             method = RefreshMethod(note.get("method", "full"))
-            return history.with_measure(method, seconds, int(note["work"]), int(note["changed"]))
+            history = history.with_measure(method, seconds, int(note["work"]), int(note["changed"]))
+            tried, spent, work = note["attempt"]
+            return history.with_attempt(Attempt(RefreshMethod(tried), float(spent), int(work)))
     return history

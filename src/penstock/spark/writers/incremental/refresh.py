@@ -13,7 +13,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from penstock.errors import first_line
 from penstock.events import RefreshChoice, RefreshMethod
-from penstock.events.flows.refresh_costs import NOTHING_MEASURED, Candidate, RefreshCost, RefreshHistory, decide
+from penstock.events.flows.refresh_costs import (
+    NOTHING_MEASURED,
+    Attempt,
+    Candidate,
+    RefreshCost,
+    RefreshHistory,
+    decide,
+)
 from penstock.spark import _jvm
 from penstock.spark.accelerators.accelerator import TABLE_CHANGES
 from penstock.spark.accelerators.table_changes import newest_snapshot, size_of
@@ -164,10 +171,11 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
 
     judge = _Judge(view, inputs, began)
 
-    def in_full(why: str, started: float | None = None) -> Refresh:
+    def in_full(why: str) -> Refresh:
         pinned = _jvm.frame_of(spark, inputs.pinned(_jvm.without_ctes(frame)))
         choice = replace(_full(why, able), bytes_read=inputs.size, bytes_in_full=inputs.size)
-        cost = RefreshCost(view.history, started or time.time(), inputs.size, inputs.changed_size, judge.full_chosen)
+        chosen, attempt = judge.full_chosen, judge.attempt
+        cost = RefreshCost(view.history, time.time(), inputs.size, inputs.changed_size, chosen, attempt)
         return Refresh(judge.noted(choice), pinned, inputs.versions, cost=cost)
 
     try:
@@ -178,7 +186,7 @@ def choose_refresh(frame: DataFrame, view: View, conf: Mapping[str, str]) -> Ref
         cost = RefreshCost(view.history, began, judge.work, inputs.changed_size)
         return replace(refresh, choice=judge.noted(choice), in_full=in_full, cost=cost)
     except NotKnown as unknown:
-        return in_full(str(unknown), began)
+        return in_full(str(unknown))
     except (PySparkException, Py4JJavaError) as error:
         return in_full(f"what has changed cannot be read: {first_line(error)}")
 
@@ -193,6 +201,7 @@ class _Judge:
     why: str = ""
     work: int | None = None
     full_chosen: bool = False
+    begun: tuple[RefreshMethod, int] | None = None
     estimated: Mapping[RefreshMethod, float] = field(default_factory=dict)
 
     def weigh(self, method: RefreshMethod, work: int, *, share: float, most: float, said: str, spent: bool) -> None:
@@ -209,8 +218,16 @@ class _Judge:
         self.estimated = decision.estimated
         self.full_chosen = decision.full
         if decision.full:
+            if self.begun is not None and self.begun[0] is method and self.view.history.of(method):
+                self.begun = None  # what it takes to its end is known
             raise NotKnown(decision.why)
+        self.begun = self.begun or (method, work)
         self.why = decision.why
+
+    @property
+    def attempt(self) -> Attempt | None:
+        """What was begun by another method, until now."""
+        return None if self.begun is None else Attempt(self.begun[0], time.time() - self.began, self.begun[1])
 
     def noted(self, choice: RefreshChoice) -> RefreshChoice:
         """Returns a choice with the estimated and the measured seconds of its candidates."""
