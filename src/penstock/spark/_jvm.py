@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from threading import Thread
 from typing import Any, Final
 
@@ -191,7 +190,6 @@ def _function_identifier(spark: SparkSession, name: str) -> Any:
     return java.org.apache.spark.sql.catalyst.FunctionIdentifier(name, option.apply("session"), option.apply("system"))
 
 
-@lru_cache(maxsize=32)
 def reader_options(spark: SparkSession, source_format: str) -> frozenset[str]:
     """Returns the names of the options that Spark's reader of a file format knows; empty for other formats."""
     name = _OPTION_OBJECTS.get(source_format)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -172,15 +172,18 @@ def _read_files(call: TableFunctionCall) -> DataFrame:
         if name.startswith(option_names.PREFIX)
     }
     known = {*auto_loader, *auto_loader.values(), *option_names.REFUSED, *_OF_ANY_FORMAT}
-    for each in {source_format, *_TEXT_FORMATS}:
-        known |= _jvm.reader_options(call.spark, each)
-    given = arguments.options(known)
+    given = arguments.options(known | _reader_options(call.spark, source_format))
     options = {"cloudFiles.format": source_format, "cloudFiles.inferColumnTypes": "true"}
     options |= {auto_loader.get(name, name): value for name, value in given.items()}
     if call.streaming:
         reader = call.stream_reader().format("cloudFiles").options(**options)
         return call.load(reader if schema is None else reader.schema(schema), path)
     return load_files(call.spark, StreamRead("cloudFiles", options, schema, where))
+
+
+@lru_cache(maxsize=32)
+def _reader_options(spark: SparkSession, source_format: str) -> frozenset[str]:
+    return frozenset().union(*(_jvm.reader_options(spark, each) for each in {source_format, *_TEXT_FORMATS}))
 
 
 def _format_of(call: TableFunctionCall, path: str) -> str:
