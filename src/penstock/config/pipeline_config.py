@@ -134,6 +134,12 @@ class PipelineConfig:
         """Where tables that the pipeline does not declare are found by name."""
         return self.batch_of or self.storage
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What `spark.conf` of a pipeline's files says of it, by the keys of Databricks; its id is its name."""
+        own = {"id": self.name, "catalog": self.catalog, "schema": self.schema, "target": self.schema}
+        return {f"pipelines.{key}": value for key, value in own.items() if value}
+
     def as_batch(self) -> PipelineConfig:
         """Returns the settings of a run as one batch over all the data: it stores in a folder of its own."""
         trigger = Trigger(TriggerKind.AVAILABLE_NOW)

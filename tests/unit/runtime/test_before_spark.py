@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from penstock.events import Event
 from penstock.plan.selection import RefreshSelection
 from penstock.runtime.project import workspace
 from penstock.runtime.project.validation import plan_update, validate
+from penstock.runtime.project.workspace import load_files
 from penstock.runtime.update import run_update
 
 
@@ -61,4 +64,23 @@ def test_a_run_ends_with_the_syntax_error_in_its_events(tmp_path: Path) -> None:
     assert failed["message"] == (
         "The pipeline is invalid: [SYNTAX_ERROR_IN_PIPELINE_FILE] Python cannot read this file: "
         "'(' was never closed (orders.py:1)."
+    )
+
+
+def test_files_ask_for_their_pipeline_as_on_databricks(tmp_path: Path) -> None:
+    names = "[f'{key}={spark.conf.get(key, None)}' for key in KEYS]"
+    code = f"""
+        import dlt
+
+        KEYS = ['pipelines.id', 'pipelines.catalog', 'pipelines.schema', 'pipelines.target', 'pipelines.dbrVersion']
+
+        @dlt.table(comment=', '.join({names}))
+        def orders():
+            return spark.range(1)
+    """
+    config = replace(_pipeline(tmp_path, orders=textwrap.dedent(code)), catalog="main", schema="shop")
+    [table] = load_files(config, config.source_files(), configuration={"pipelines.target": "other"}).graph().tables
+    assert table.comment == (
+        "pipelines.id=orders, pipelines.catalog=main, pipelines.schema=shop, pipelines.target=other, "
+        "pipelines.dbrVersion=None"
     )

@@ -76,7 +76,7 @@ def load_files(
         files,
         root=config.directory,
         spark=spark,
-        configuration=configuration,
+        configuration={**config.identity, **configuration},
         default_schema=config.schema,
         translate=_translated,
         paths=config.paths,
